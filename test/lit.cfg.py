@@ -1,0 +1,85 @@
+# Configuration of the lit tests. Features are computed here; a test that needs
+# one that is missing shows up as unsupported.
+import os
+import subprocess
+import sys
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "KVQ"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".ptx", ".py"]
+config.excludes = [
+    "Inputs",
+    "Unit",
+    "lit.cfg.py",
+    "lit.local.cfg",
+    "conftest.py",
+    "CMakeLists.txt",
+]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.kvq_obj_root, "test")
+
+
+def enabled(value):
+    return value.upper() in ("1", "ON", "TRUE", "YES")
+
+
+def python_has(*modules):
+    code = "import " + ", ".join(modules)
+    return (
+        subprocess.run(
+            [config.python, "-c", code],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ).returncode
+        == 0
+    )
+
+
+if enabled(config.enable_compiler):
+    config.available_features.add("compiler")
+else:
+    config.excludes += ["Dialect", "Conversion", "Pipelines", "Integration"]
+    config.excludes += ["CAPI", "Plugin"]
+if enabled(config.enable_emulator):
+    config.available_features.add("emulator")
+else:
+    config.excludes += ["Emulator"]
+if config.ptxas and not config.ptxas.endswith("-NOTFOUND"):
+    config.available_features.add("ptxas")
+if python_has("numpy", "ml_dtypes", "pytest"):
+    config.available_features.add("python")
+if config.sanitizers:
+    config.available_features.add("sanitizers")
+
+# The tools under test come first, then those of the LLVM package.
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+llvm_config.with_environment("PATH", config.kvq_tools_dir, append_path=True)
+llvm_config.with_environment(
+    "PYTHONPATH", os.path.join(config.kvq_src_root, "python"), append_path=True
+)
+llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
+llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
+llvm_config.with_system_environment(["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"])
+
+for pattern, value in [
+    ("%kvq_src_root", config.kvq_src_root),
+    ("%kvq_obj_root", config.kvq_obj_root),
+    ("%kvq_lib_dir", config.kvq_lib_dir),
+    ("%llvm_lib_dir", config.llvm_lib_dir),
+    ("%cmake", config.cmake_command),
+    ("%cc", config.c_compiler),
+    ("%cxx", config.cxx_compiler),
+    ("%python", config.python),
+    ("%ptxas", config.ptxas),
+    ("%pytest", config.python + " -m pytest -q -p no:cacheprovider"),
+]:
+    config.substitutions.append((pattern + r"\b", value))
+
+# `--param verify-roundtrip` runs every kvq-opt with --verify-roundtrip.
+if lit_config.params.get("verify-roundtrip") is not None:
+    config.substitutions.append(
+        (r"\bkvq-opt\b", "kvq-opt --verify-roundtrip")
+    )
