@@ -3,6 +3,7 @@
 #ifndef KVQ_INITALLDIALECTS_H
 #define KVQ_INITALLDIALECTS_H
 
+#include "kvq/Dialect/KVQ/IR/KVQDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Async/IR/Async.h"
@@ -25,8 +26,8 @@ namespace kvq {
 /// Registers kvq's dialects and those upstream dialects that its pipelines
 /// start from or pass through.
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::async::AsyncDialect,
+  registry.insert<KVQDialect, mlir::affine::AffineDialect,
+                  mlir::arith::ArithDialect, mlir::async::AsyncDialect,
                   mlir::bufferization::BufferizationDialect,
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,

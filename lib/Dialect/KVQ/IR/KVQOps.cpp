@@ -1,0 +1,629 @@
+//===- KVQOps.cpp - Verifiers of the operations ---------------------------===//
+
+#include "kvq/Dialect/KVQ/IR/KVQOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace kvq;
+
+#define GET_OP_CLASSES
+#include "kvq/Dialect/KVQ/IR/KVQOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Shared checks
+//===----------------------------------------------------------------------===//
+
+static ShapedType getShaped(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+
+/// A shape as a type prints it, for example "?x8x128".
+static std::string toString(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << '[';
+  llvm::interleaveComma(shape, stream, [&](int64_t size) {
+    if (ShapedType::isDynamic(size))
+      stream << '?';
+    else
+      stream << size;
+  });
+  stream << ']';
+  return text;
+}
+
+/// Checks the shape of `value` against `expected`; a dynamic size on either
+/// side matches. `note` names the op that the expectation comes from.
+static LogicalResult checkShape(Operation *op, StringRef name, Value value,
+                                ArrayRef<int64_t> expected, StringRef meaning,
+                                Value note = {}) {
+  ArrayRef<int64_t> found = getShaped(value).getShape();
+  bool matches = found.size() == expected.size();
+  for (auto [f, e] : llvm::zip(found, expected))
+    matches &= ShapedType::isDynamic(f) || ShapedType::isDynamic(e) || f == e;
+  if (matches)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << name << " has shape " << toString(found)
+                            << ", expected " << toString(expected) << " ("
+                            << meaning << ")";
+  if (note)
+    diag.attachNote(note.getLoc())
+        << "the handle of type " << note.getType() << " is defined here";
+  return failure();
+}
+
+static LogicalResult checkElementType(Operation *op, StringRef name,
+                                      Value value, Type expected,
+                                      StringRef meaning) {
+  Type found = getShaped(value).getElementType();
+  if (found == expected)
+    return success();
+  return op->emitOpError() << name << " has element type " << found
+                           << ", expected " << expected << " (" << meaning
+                           << ")";
+}
+
+/// Checks that an optional operand is there if and only if a format asks.
+static LogicalResult checkPresence(Operation *op, StringRef name, bool found,
+                                   bool expected, Attribute format) {
+  if (found == expected)
+    return success();
+  return op->emitOpError() << (expected ? "needs " : "has no place for ")
+                           << name << ": the format " << format
+                           << (expected ? " has one" : " has none");
+}
+
+/// Checks that each tensor among the inits has a result of its type; memrefs
+/// have none.
+static LogicalResult checkResults(DestinationStyleOpInterface op) {
+  SmallVector<Type> expected;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (isa<RankedTensorType>(init.get().getType()))
+      expected.push_back(init.get().getType());
+  if (op->getNumResults() != expected.size())
+    return op->emitOpError()
+           << "has " << op->getNumResults() << " results, expected "
+           << expected.size() << " (one per tensor of outs)";
+  return success();
+}
+
+/// Checks data and scales of logical rows against a format.
+static LogicalResult checkParts(Operation *op, KVFormatInterface format,
+                                Value data, Value scales,
+                                ArrayRef<int64_t> dataShape, StringRef meaning,
+                                Value handle = {}) {
+  if (failed(checkPresence(op, "scales", bool(scales), format.hasBlockScale(),
+                           format)) ||
+      failed(checkElementType(op, "data", data, format.getElementType(),
+                              "the element type of the format")) ||
+      failed(checkShape(op, "data", data, dataShape, meaning, handle)))
+    return failure();
+  if (!scales)
+    return success();
+  // A size that the expectation leaves open is the one found on the data.
+  SmallVector<int64_t> shape(dataShape);
+  for (auto [size, found] : llvm::zip(shape, getShaped(data).getShape()))
+    if (ShapedType::isDynamic(size))
+      size = found;
+  return success(
+      succeeded(checkElementType(op, "scales", scales, format.getScaleType(),
+                                 "the scale type of the format")) &&
+      succeeded(checkShape(op, "scales", scales, format.getScaleShape(shape),
+                           "one per block of " +
+                               std::to_string(format.getBlockSize()) +
+                               " elements of data",
+                           handle)));
+}
+
+/// Rows are written one at a time, so their blocks cannot lie along tokens.
+static LogicalResult checkRowBlocks(Operation *op, KVFormatInterface format) {
+  if (!format.hasBlockScale() || format.getBlockAxis() == BlockAxis::HeadDim)
+    return success();
+  return op->emitOpError() << "handles single rows, found blocks with axis = "
+                              "token; accepted is axis = head_dim";
+}
+
+static LogicalResult checkFourOverSix(Operation *op, Attribute format,
+                                      bool fourOverSix) {
+  if (!fourOverSix ||
+      format == FormatAttr::getPreset(op->getContext(), "nvfp4"))
+    return success();
+  return op->emitOpError() << "has four_over_six with the format " << format
+                           << ", accepted is #kvq.format<nvfp4>";
+}
+
+/// Checks a handle that rows are written to.
+static LogicalResult checkAddressing(Operation *op, Value rows,
+                                     Value slotMapping, Value positions,
+                                     Value blockTable, Value batchIndices) {
+  if (!slotMapping && !positions)
+    return op->emitOpError("needs slot_mapping, or block_table with positions");
+  Value index = slotMapping ? slotMapping : positions;
+  if (failed(checkShape(op, slotMapping ? "slot_mapping" : "positions", index,
+                        {getShaped(rows).getDimSize(0)}, "one per row")))
+    return failure();
+  if (positions && !batchIndices &&
+      failed(checkShape(op, "positions", positions,
+                        {getShaped(blockTable).getDimSize(0)},
+                        "one per sequence without batch_indices")))
+    return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// QuantizeOp, DequantizeOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange QuantizeOp::getDpsInitsMutable() {
+  unsigned first = getDataMutable().getOperandNumber();
+  return MutableOperandRange(getOperation(), first, getScales() ? 2 : 1);
+}
+
+/// Checks what quantize and dequantize share.
+static LogicalResult checkQuantization(Operation *op, KVFormatInterface format,
+                                       Value values, StringRef valuesName,
+                                       Value data, Value scales,
+                                       Value globalScale) {
+  if (failed(checkRowBlocks(op, format)))
+    return failure();
+  ArrayRef<int64_t> shape = getShaped(values).getShape();
+  if (format.hasBlockScale() && !ShapedType::isDynamic(shape.back()) &&
+      shape.back() % format.getBlockSize() != 0)
+    return op->emitOpError()
+           << valuesName << " has " << shape.back()
+           << " elements along its innermost axis, expected a multiple of the "
+              "block size "
+           << format.getBlockSize();
+  if (format.getElementType().getWidth() == 4 &&
+      !ShapedType::isDynamic(shape.back()) && shape.back() % 2 != 0)
+    return op->emitOpError() << valuesName << " has " << shape.back()
+                             << " elements along its innermost axis, expected "
+                                "an even number";
+  return success(
+      succeeded(checkPresence(op, "global_scale", bool(globalScale),
+                              format.getHasGlobalScale(), format)) &&
+      succeeded(checkParts(op, format, data, scales, shape,
+                           ("the shape of the " + valuesName).str())) &&
+      succeeded(checkResults(cast<DestinationStyleOpInterface>(op))));
+}
+
+LogicalResult QuantizeOp::verify() {
+  if (failed(checkFourOverSix(*this, getFormat(), getFourOverSix())))
+    return failure();
+  return checkQuantization(*this, getFormat(), getInput(), "input", getData(),
+                           getScales(), getGlobalScale());
+}
+
+LogicalResult DequantizeOp::verify() {
+  return checkQuantization(*this, getFormat(), getOutput(), "output", getData(),
+                           getScales(), getGlobalScale());
+}
+
+//===----------------------------------------------------------------------===//
+// ConvertScaleLayoutOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConvertScaleLayoutOp::verify() {
+  ShapedType type = getShaped(getInput());
+  if (type.getRank() != 4)
+    return emitOpError() << "input has rank " << type.getRank()
+                         << ", expected 4: [pages, page, heads, S] for NHD, "
+                            "[pages, heads, page, S] for HND";
+  if (!isa<Float8E4M3FNType, Float8E8M0FNUType>(type.getElementType()))
+    return emitOpError() << "input has element type " << type.getElementType()
+                         << ", expected f8E4M3FN or f8E8M0FNU";
+  if (failed(checkElementType(*this, "output", getOutput(),
+                              type.getElementType(), "that of the input")) ||
+      failed(checkShape(*this, "output", getOutput(), type.getShape(),
+                        "the shape of the input")))
+    return failure();
+  int64_t rows = type.getDimSize(getKvLayout() == KVLayout::NHD ? 1 : 2);
+  int64_t columns = type.getDimSize(3);
+  auto emit = [&] { return emitOpError(); };
+  for (ScaleLayout layout : {getFrom(), getTo()}) {
+    if (layout == ScaleLayout::Undecided)
+      return emitOpError("has an undecided layout, expected linear, "
+                         "interleaved_4 or blocked_128x4");
+    if (failed(verifyScaleLayout(emit, layout, rows, columns)))
+      return failure();
+  }
+  return checkResults(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// MakeCacheOp and accessors
+//===----------------------------------------------------------------------===//
+
+/// Checks a part of a cache: element type, shape and strides.
+static LogicalResult checkPart(Operation *op, StringRef name, Value part,
+                               Type elementType, ArrayRef<int64_t> shape) {
+  auto type = dyn_cast<MemRefType>(part.getType());
+  if (!type)
+    return op->emitOpError() << name << " is of type " << part.getType()
+                             << ", expected a ranked memref";
+  if (failed(checkElementType(op, name, part, elementType,
+                              "of the cache's format")) ||
+      failed(checkShape(op, name, part, shape, "of the cache's type")))
+    return failure();
+  for (auto [found, expected] :
+       llvm::zip(type.getShape().drop_front(), shape.drop_front()))
+    if (found != expected)
+      return op->emitOpError()
+             << name << " has shape " << toString(type.getShape())
+             << ", expected static sizes " << toString(shape)
+             << " but for the number of pages";
+
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return op->emitOpError() << name << " of type " << type
+                             << " has no strides, expected a strided layout";
+  if (strides.back() != 1)
+    return op->emitOpError() << name << " has innermost stride "
+                             << (ShapedType::isDynamic(strides.back())
+                                     ? std::string("?")
+                                     : std::to_string(strides.back()))
+                             << ", expected 1";
+  if (cast<FloatType>(elementType).getWidth() != 4)
+    return success();
+  // Two elements share a byte: everything but the innermost axis steps bytes.
+  auto isOdd = [](int64_t value) {
+    return !ShapedType::isDynamic(value) && value % 2 != 0;
+  };
+  if (isOdd(offset))
+    return op->emitOpError() << name << " has offset " << offset
+                             << ", expected an even one for 4-bit elements";
+  for (auto [dim, stride] : llvm::enumerate(ArrayRef(strides).drop_back()))
+    if (isOdd(stride))
+      return op->emitOpError()
+             << name << " has stride " << stride << " in dimension " << dim
+             << ", expected an even one for 4-bit elements";
+  return success();
+}
+
+LogicalResult MakeCacheOp::verify() {
+  CacheType cache = getCache().getType();
+  KVFormatInterface format = cache.getFormat();
+  if (failed(checkPresence(*this, "scales", bool(getScales()),
+                           format.hasBlockScale(), format)) ||
+      failed(checkPresence(*this, "global_scale", bool(getGlobalScale()),
+                           format.getHasGlobalScale(), format)) ||
+      failed(checkPart(*this, "data", getData(), format.getElementType(),
+                       cache.getDataShape())))
+    return failure();
+  if (!getScales())
+    return success();
+  if (failed(checkPart(*this, "scales", getScales(), format.getScaleType(),
+                       cache.getScalesShape())))
+    return failure();
+  return checkShape(*this, "scales", getScales(),
+                    {getShaped(getData()).getDimSize(0), ShapedType::kDynamic,
+                     ShapedType::kDynamic, ShapedType::kDynamic},
+                    "as many pages as the data");
+}
+
+/// Checks the result of an accessor against the part that the type of the
+/// handle has.
+static LogicalResult checkAccessor(Operation *op, StringRef part, Value cache,
+                                   Type expected, Type found) {
+  if (!expected)
+    return op->emitOpError()
+           << "asks for the " << part << " of a handle of type "
+           << cache.getType() << ", whose format has none";
+  if (expected != found)
+    return op->emitOpError()
+           << "has result type " << found << ", expected " << expected;
+  return success();
+}
+
+LogicalResult CacheDataOp::verify() {
+  return checkAccessor(*this, "data", getCache(),
+                       getCache().getType().getDataType(), getType());
+}
+
+LogicalResult CacheScalesOp::verify() {
+  return checkAccessor(*this, "block scales", getCache(),
+                       getCache().getType().getScalesType(), getType());
+}
+
+LogicalResult CacheGlobalScaleOp::verify() {
+  return checkAccessor(*this, "global scale", getCache(),
+                       getCache().getType().getGlobalScaleType(), getType());
+}
+
+//===----------------------------------------------------------------------===//
+// AppendOp, QuantizeAppendOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AppendOp::verify() {
+  CacheType cache = getCache().getType();
+  if (failed(checkRowBlocks(*this, cache.getFormat())) ||
+      failed(checkParts(
+          *this, cache.getFormat(), getData(), getScales(),
+          {ShapedType::kDynamic, cache.getNumHeads(), cache.getHeadDim()},
+          "rows x heads x head_dim of the handle", getCache())))
+    return failure();
+  return checkAddressing(*this, getData(), getSlotMapping(), getPositions(),
+                         getBlockTable(), getBatchIndices());
+}
+
+SmallVector<Value> AppendOp::getWrittenCaches() { return {getCache()}; }
+
+LogicalResult QuantizeAppendOp::verify() {
+  CacheType cache = getCache().getType();
+  if (failed(checkRowBlocks(*this, cache.getFormat())) ||
+      failed(checkFourOverSix(*this, cache.getFormat(), getFourOverSix())) ||
+      failed(checkShape(
+          *this, "input", getInput(),
+          {ShapedType::kDynamic, cache.getNumHeads(), cache.getHeadDim()},
+          "rows x heads x head_dim of the handle", getCache())))
+    return failure();
+  return checkAddressing(*this, getInput(), getSlotMapping(), getPositions(),
+                         getBlockTable(), getBatchIndices());
+}
+
+SmallVector<Value> QuantizeAppendOp::getWrittenCaches() { return {getCache()}; }
+
+//===----------------------------------------------------------------------===//
+// CopyPagesOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CopyPagesOp::verify() {
+  return checkShape(*this, "dst_pages", getDstPages(),
+                    getShaped(getSrcPages()).getShape(),
+                    "one per entry of src_pages");
+}
+
+SmallVector<Value> CopyPagesOp::getReadCaches() { return {getSource()}; }
+
+SmallVector<Value> CopyPagesOp::getWrittenCaches() { return {getDest()}; }
+
+//===----------------------------------------------------------------------===//
+// GatherOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange GatherOp::getDpsInitsMutable() {
+  unsigned first = getDataMutable().getOperandNumber();
+  return MutableOperandRange(getOperation(), first, getScales() ? 2 : 1);
+}
+
+SmallVector<Value> GatherOp::getReadCaches() { return {getCache()}; }
+
+LogicalResult GatherOp::verify() {
+  CacheType cache = getCache().getType();
+  if (failed(checkRowBlocks(*this, cache.getFormat())) ||
+      failed(checkParts(
+          *this, cache.getFormat(), getData(), getScales(),
+          {getShaped(getSeqLens()).getDimSize(0), ShapedType::kDynamic,
+           cache.getNumHeads(), cache.getHeadDim()},
+          "sequences x L x heads x head_dim of the handle", getCache())))
+    return failure();
+  return checkResults(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// AttentionOp, DequantAttentionOp
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What the checks of both attention operations need of them.
+struct AttentionShape {
+  Value q, seqLens, qoIndptr, sinks, output, lse;
+  int64_t kvHeads, headDim, valueHeadDim;
+  bool split;
+  Value handle;
+};
+
+} // namespace
+
+static LogicalResult checkAttention(Operation *op, const AttentionShape &a) {
+  ShapedType q = getShaped(a.q);
+  int64_t rank = a.qoIndptr ? 3 : 4;
+  if (q.getRank() != rank)
+    return op->emitOpError()
+           << "q has rank " << q.getRank() << ", expected " << rank
+           << (a.qoIndptr ? ": [total_q, heads, head_dim] with qo_indptr"
+                          : ": [B, Lq, heads, head_dim] without qo_indptr");
+  SmallVector<int64_t> expected(q.getShape());
+  expected.back() = a.headDim;
+  if (!a.qoIndptr && a.seqLens)
+    expected[0] = getShaped(a.seqLens).getDimSize(0);
+  if (failed(checkShape(op, "q", a.q, expected,
+                        a.qoIndptr ? "the head_dim of the keys"
+                                   : "sequences, and the head_dim of the keys",
+                        a.handle)))
+    return failure();
+
+  int64_t queryHeads = q.getDimSize(rank - 2);
+  if (ShapedType::isDynamic(queryHeads))
+    return op->emitOpError("q has a dynamic number of heads, expected a "
+                           "static one");
+  if (!ShapedType::isDynamic(a.kvHeads) && queryHeads % a.kvHeads != 0)
+    return op->emitOpError()
+           << "q has " << queryHeads << " heads, expected a multiple of the "
+           << a.kvHeads << " KV heads";
+
+  SmallVector<int64_t> output;
+  if (a.split)
+    output.push_back(ShapedType::kDynamic);
+  llvm::append_range(output, q.getShape().drop_back());
+  SmallVector<int64_t> lse(output);
+  output.push_back(a.valueHeadDim);
+  if (failed(checkShape(op, "output", a.output, output,
+                        a.split ? "chunks, then q's shape with the value's "
+                                  "head_dim"
+                                : "q's shape with the value's head_dim")))
+    return failure();
+  if (a.lse) {
+    if (a.split)
+      lse[0] = getShaped(a.output).getDimSize(0);
+    if (failed(checkShape(op, "lse", a.lse, lse, "output's without head_dim")))
+      return failure();
+  }
+  if (a.sinks &&
+      failed(checkShape(op, "sinks", a.sinks, {queryHeads}, "one per head")))
+    return failure();
+  return checkResults(cast<DestinationStyleOpInterface>(op));
+}
+
+MutableOperandRange AttentionOp::getDpsInitsMutable() {
+  unsigned first = getOutputMutable().getOperandNumber();
+  return MutableOperandRange(getOperation(), first, getLse() ? 2 : 1);
+}
+
+LogicalResult AttentionOp::verify() {
+  ShapedType k = getShaped(getK()), v = getShaped(getV());
+  SmallVector<int64_t> expected(k.getShape());
+  expected.back() = ShapedType::kDynamic;
+  if (failed(checkShape(*this, "v", getV(), expected,
+                        "the keys' but for head_dim")))
+    return failure();
+  int64_t kvHeads = k.getDimSize(2);
+  if (ShapedType::isDynamic(kvHeads))
+    kvHeads = v.getDimSize(2);
+  if (kvHeads == 0)
+    return emitOpError("k has 0 heads, expected at least 1");
+  if (getSeqLens() &&
+      failed(checkShape(*this, "seq_lens", getSeqLens(), {k.getDimSize(0)},
+                        "one per sequence of k")))
+    return failure();
+  if (getQoIndptr()) {
+    int64_t batch = k.getDimSize(0);
+    if (failed(checkShape(*this, "qo_indptr", getQoIndptr(),
+                          {ShapedType::isDynamic(batch) ? batch : batch + 1},
+                          "one more than sequences of k")))
+      return failure();
+  } else if (getShaped(getQ()).getRank() == 4 &&
+             failed(checkShape(*this, "k", getK(),
+                               {getShaped(getQ()).getDimSize(0),
+                                ShapedType::kDynamic, ShapedType::kDynamic,
+                                ShapedType::kDynamic},
+                               "as many sequences as q"))) {
+    return failure();
+  }
+  if (getMask()) {
+    if (getQoIndptr())
+      return emitOpError("has a mask with qo_indptr, accepted is a mask with "
+                         "q of shape [B, Lq, heads, head_dim]");
+    ShapedType q = getShaped(getQ());
+    if (q.getRank() == 4) {
+      SmallVector<int64_t> shape{q.getDimSize(0), q.getDimSize(2),
+                                 q.getDimSize(1), k.getDimSize(1)};
+      ArrayRef<int64_t> found = getShaped(getMask()).getShape();
+      for (unsigned dim = 0; dim < 3; ++dim)
+        if (found[dim] == 1)
+          shape[dim] = 1;
+      if (failed(checkShape(*this, "mask", getMask(), shape,
+                            "[B or 1, heads or 1, Lq or 1, L]")))
+        return failure();
+    }
+  }
+  return checkAttention(*this, {getQ(), getSeqLens(), getQoIndptr(), getSinks(),
+                                getOutput(), getLse(), kvHeads, k.getDimSize(3),
+                                v.getDimSize(3),
+                                /*split=*/false, /*handle=*/{}});
+}
+
+MutableOperandRange DequantAttentionOp::getDpsInitsMutable() {
+  unsigned first = getOutputMutable().getOperandNumber();
+  return MutableOperandRange(getOperation(), first, getLse() ? 2 : 1);
+}
+
+SmallVector<Value> DequantAttentionOp::getReadCaches() {
+  return {getKCache(), getVCache()};
+}
+
+/// Checks one of the two products against the format of the cache it reads.
+static LogicalResult checkMMAKind(Operation *op, StringRef name,
+                                  MMAKindAttr kind, CacheType cache,
+                                  BlockAxis contraction) {
+  if (!kind || kind.getUnit() != MMAUnit::BlockScaled)
+    return success();
+  KVFormatInterface format = cache.getFormat();
+  if (!format.hasBlockScale() || format.getElementType().getWidth() != 4)
+    return op->emitOpError() << name
+                             << " is block_scaled, which needs 4-bit elements "
+                                "with block scales, found the format "
+                             << format;
+  if (format.getBlockAxis() != contraction)
+    return op->emitOpError()
+           << name << " is block_scaled, which needs blocks with axis = "
+           << stringifyBlockAxis(contraction)
+           << ", found axis = " << stringifyBlockAxis(format.getBlockAxis());
+  return success();
+}
+
+LogicalResult DequantAttentionOp::verify() {
+  CacheType k = getKCache().getType(), v = getVCache().getType();
+  auto noteHandles = [&](InFlightDiagnostic diag) {
+    diag.attachNote(getKCache().getLoc())
+        << "the key handle of type " << k << " is defined here";
+    diag.attachNote(getVCache().getLoc())
+        << "the value handle of type " << v << " is defined here";
+    return failure();
+  };
+  if (k.getSide() != Side::Key || v.getSide() != Side::Value)
+    return noteHandles(emitOpError() << "caches are of the sides "
+                                     << stringifySide(k.getSide()) << " and "
+                                     << stringifySide(v.getSide())
+                                     << ", expected key and value");
+  if (k.getNumHeads() != v.getNumHeads())
+    return noteHandles(emitOpError()
+                       << "caches have " << k.getNumHeads() << " and "
+                       << v.getNumHeads() << " heads, expected one number");
+  if (k.getPageSize() != v.getPageSize())
+    return noteHandles(emitOpError()
+                       << "caches have pages of " << k.getPageSize() << " and "
+                       << v.getPageSize()
+                       << " tokens, expected one size, as they share a "
+                          "block_table");
+  if (failed(checkMMAKind(*this, "qk", getQkAttr(), k, BlockAxis::HeadDim)) ||
+      failed(checkMMAKind(*this, "pv", getPvAttr(), v, BlockAxis::Token)))
+    return failure();
+  bool split = getKvSplit().has_value();
+  if (split && static_cast<int64_t>(*getKvSplit()) < 1)
+    return emitOpError() << "kv_split is "
+                         << static_cast<int64_t>(*getKvSplit())
+                         << ", expected at least 1";
+  if (split && !getLse())
+    return emitOpError("has kv_split without lse in outs, which merge_states "
+                       "needs");
+  return checkAttention(*this,
+                        {getQ(), getSeqLens(), getQoIndptr(), getSinks(),
+                         getOutput(), getLse(), k.getNumHeads(), k.getHeadDim(),
+                         v.getHeadDim(), split, getKCache()});
+}
+
+//===----------------------------------------------------------------------===//
+// MergeStatesOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange MergeStatesOp::getDpsInitsMutable() {
+  unsigned first = getOutputMutable().getOperandNumber();
+  return MutableOperandRange(getOperation(), first, getLse() ? 2 : 1);
+}
+
+LogicalResult MergeStatesOp::verify() {
+  ShapedType partial = getShaped(getPartialOutput());
+  if (partial.getRank() < 4)
+    return emitOpError() << "partial output has rank " << partial.getRank()
+                         << ", expected 4 or 5: [C, ..., heads, head_dim]";
+  if (!partial.getElementType().isF32())
+    return emitOpError() << "partial output has element type "
+                         << partial.getElementType() << ", expected f32";
+  ArrayRef<int64_t> merged = partial.getShape().drop_front();
+  if (failed(checkShape(*this, "partial lse", getPartialLse(),
+                        partial.getShape().drop_back(),
+                        "the partial output's without head_dim")) ||
+      failed(checkShape(*this, "output", getOutput(), merged,
+                        "the partial output's without chunks")))
+    return failure();
+  if (getLse() && failed(checkShape(*this, "lse", getLse(), merged.drop_back(),
+                                    "the output's without head_dim")))
+    return failure();
+  return checkResults(*this);
+}
