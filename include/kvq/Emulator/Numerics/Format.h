@@ -131,9 +131,10 @@ Real decode(Format format, uint64_t bits);
 
 /// Rounds an exact value to a code of `format`, once. NaN becomes the format's
 /// canonical NaN, or the largest positive value where there is none (the rule
-/// of PTX for E2M1, E2M3, E3M2, S2F6). Negative values have no code in UE8M0
-/// and UE4M3: they become 0 (UE8M0: its smallest value, 2^-127).
-/// Overflow follows the rounding direction, as IEEE 754 says.
+/// of PTX for E2M1, E2M3, E3M2, S2F6). UE8M0 has neither sign nor zero: it
+/// takes the magnitude, and what is below its smallest value 2^-127 becomes
+/// that. Negative values become 0 in UE4M3. Overflow follows the rounding
+/// direction, as IEEE 754 says.
 uint64_t encode(Format format, const Real &value,
                 const EncodeOptions &options = {});
 

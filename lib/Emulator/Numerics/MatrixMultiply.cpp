@@ -1,0 +1,327 @@
+//===- MatrixMultiply.cpp - The tensor-core contract and mma.sync ---------===//
+
+#include "kvq/Emulator/Numerics/MatrixMultiply.h"
+#include "ArithDetail.h"
+#include "MmaDetail.h"
+#include "llvm/ADT/Twine.h"
+#include <cmath>
+
+using namespace kvq::emu::num;
+
+//===----------------------------------------------------------------------===//
+// The contract
+//===----------------------------------------------------------------------===//
+
+/// Columns are taken eight at a time so that their accumulators stay in
+/// registers for all of K. Products are exact, so that contraction to an fma,
+/// where the compiler does it, changes nothing.
+#define KVQ_EMU_MULTIPLY_BODY                                                  \
+  for (unsigned m = 0; m != M; ++m) {                                          \
+    double *row = acc + static_cast<size_t>(m) * ldAcc;                        \
+    const double *x = a + static_cast<size_t>(m) * K;                          \
+    unsigned n = 0;                                                            \
+    for (; n + 8 <= N; n += 8) {                                               \
+      double sum[8];                                                           \
+      for (unsigned j = 0; j != 8; ++j)                                        \
+        sum[j] = row[n + j];                                                   \
+      for (unsigned k = 0; k != K; ++k) {                                      \
+        const double *y = b + static_cast<size_t>(k) * ldB + n;                \
+        for (unsigned j = 0; j != 8; ++j)                                      \
+          sum[j] += x[k] * y[j];                                               \
+      }                                                                        \
+      for (unsigned j = 0; j != 8; ++j)                                        \
+        row[n + j] = sum[j];                                                   \
+    }                                                                          \
+    for (; n != N; ++n) {                                                      \
+      double sum = row[n];                                                     \
+      for (unsigned k = 0; k != K; ++k)                                        \
+        sum += x[k] * b[static_cast<size_t>(k) * ldB + n];                     \
+      row[n] = sum;                                                            \
+    }                                                                          \
+  }
+
+#ifdef __x86_64__
+__attribute__((noinline, target("avx2"))) static void
+multiplyAVX2(double *acc, unsigned ldAcc, const double *a, const double *b,
+             unsigned ldB, unsigned M, unsigned N, unsigned K) {
+  KVQ_EMU_MULTIPLY_BODY
+}
+#endif
+
+__attribute__((noinline)) static void
+multiplyBase(double *acc, unsigned ldAcc, const double *a, const double *b,
+             unsigned ldB, unsigned M, unsigned N, unsigned K) {
+  KVQ_EMU_MULTIPLY_BODY
+}
+
+void kvq::emu::num::multiplyAccumulate(double *acc, unsigned ldAcc,
+                                       const double *a, const double *b,
+                                       unsigned ldB, unsigned M, unsigned N,
+                                       unsigned K) {
+#ifdef __x86_64__
+  static const bool hasAVX2 = __builtin_cpu_supports("avx2");
+  if (hasAVX2)
+    return multiplyAVX2(acc, ldAcc, a, b, ldB, M, N, K);
+#endif
+  multiplyBase(acc, ldAcc, a, b, ldB, M, N, K);
+}
+
+uint32_t kvq::emu::num::roundAccumulatorF32(double value) {
+  return roundToF32(value);
+}
+uint16_t kvq::emu::num::roundAccumulatorF16(double value) {
+  return roundToF16(value);
+}
+
+/// f16 to binary64: the common case by moving bits, subnormals by an exact
+/// integer conversion (the binary64 is never subnormal itself).
+static double decodeF16(uint16_t h) {
+  uint64_t exp = h & 0x7c00, man = h & 0x3ff;
+  uint64_t sign = static_cast<uint64_t>(h & 0x8000) << 48;
+  if (exp == 0x7c00 || exp == 0)
+    return exp ? toDouble(Format::F16, h)
+               : asDouble(bitsOf(static_cast<double>(man) * 0x1p-24) | sign);
+  return asDouble(((uint64_t(h) & 0x7fff) << 42) + (uint64_t(1023 - 15) << 52) |
+                  sign);
+}
+
+void kvq::emu::num::decodeElements(Format format, const void *data,
+                                   unsigned bits, unsigned count, double *out) {
+  const auto *bytes = static_cast<const uint8_t *>(data);
+  for (unsigned i = 0; i != count; ++i) {
+    switch (bits) {
+    case 4:
+      out[i] = toDouble(format, (bytes[i / 2] >> (4 * (i % 2))) & 0xf);
+      break;
+    case 16: {
+      uint16_t h;
+      std::memcpy(&h, bytes + 2 * i, 2);
+      out[i] = format == Format::F16 ? decodeF16(h) : toDouble(format, h);
+      break;
+    }
+    case 32: {
+      uint32_t w;
+      std::memcpy(&w, bytes + 4 * i, 4);
+      out[i] = toDouble(format, w);
+      break;
+    }
+    default:
+      out[i] = toDouble(format, bytes[i]);
+      break;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments of mma.sync
+//===----------------------------------------------------------------------===//
+
+bool kvq::emu::num::isQuadPair(const MmaSpec &s) {
+  return s.k == 4 && s.m == 8 && s.a == MmaType::F16;
+}
+
+unsigned kvq::emu::num::containerBits(const MmaSpec &s, MmaType t) {
+  switch (t) {
+  case MmaType::F64:
+    return 64;
+  case MmaType::F32:
+  case MmaType::TF32:
+  case MmaType::S32:
+    return 32;
+  case MmaType::F16:
+  case MmaType::BF16:
+    return 16;
+  case MmaType::E2M1:
+    return s.byteContainers ? 8 : 4;
+  case MmaType::S4:
+  case MmaType::U4:
+    return 4;
+  case MmaType::B1:
+    return 1;
+  default:
+    return 8;
+  }
+}
+
+static MmaType operandType(const MmaSpec &s, MmaOperand o) {
+  switch (o) {
+  case MmaOperand::A:
+    return s.a;
+  case MmaOperand::B:
+    return s.b;
+  case MmaOperand::C:
+    return s.c;
+  case MmaOperand::D:
+    return s.d;
+  }
+  return s.d;
+}
+
+unsigned kvq::emu::num::mmaRegisters(const MmaSpec &s, MmaOperand o) {
+  unsigned bits = containerBits(s, operandType(s, o));
+  // A quad pair computes an own product with 8 lanes.
+  unsigned lanes = isQuadPair(s) ? 8 : 32;
+  unsigned elements = o == MmaOperand::A   ? s.m * s.k
+                      : o == MmaOperand::B ? s.k * s.n
+                                           : s.m * s.n;
+  return elements / lanes * bits / 32;
+}
+
+static MatrixCoord quadPairCoord(const MmaSpec &s, MmaOperand o, unsigned lane,
+                                 unsigned i) {
+  unsigned q = lane % 4, upper = lane < 16 ? 0 : 4;
+  auto coord = [](unsigned r, unsigned c) {
+    return MatrixCoord{static_cast<uint16_t>(r), static_cast<uint16_t>(c)};
+  };
+  switch (o) {
+  case MmaOperand::A:
+    return s.aCol ? coord(i + upper, q) : coord(q + upper, i);
+  case MmaOperand::B:
+    return s.bRow ? coord(q, i + upper) : coord(i, q + upper);
+  default:
+    if (operandType(s, o) == MmaType::F16)
+      return coord(q + upper, i);
+    return coord((lane & 1) + (i & 2) + upper, (i & 4) + (lane & 2) + (i & 1));
+  }
+}
+
+MatrixCoord kvq::emu::num::mmaCoord(const MmaSpec &s, MmaOperand o,
+                                    unsigned lane, unsigned index) {
+  if (isQuadPair(s))
+    return quadPairCoord(s, o, lane, index);
+  unsigned group = lane >> 2, thread = lane % 4;
+  if (o == MmaOperand::C || o == MmaOperand::D)
+    return {static_cast<uint16_t>(group + 8 * (index / 2)),
+            static_cast<uint16_t>(thread * 2 + index % 2)};
+  unsigned bits = containerBits(s, operandType(s, o));
+  unsigned perReg = bits >= 32 ? 1 : 32 / bits;
+  unsigned reg = index / perReg, within = index % perReg;
+  if (o == MmaOperand::A) {
+    // Registers alternate between rows g and g + 8, then step along K.
+    unsigned step = s.m == 16 ? reg / 2 : reg;
+    return {
+        static_cast<uint16_t>(group + (s.m == 16 ? 8 * (reg % 2) : 0)),
+        static_cast<uint16_t>(thread * perReg + within + 4 * perReg * step)};
+  }
+  return {static_cast<uint16_t>(thread * perReg + within + 4 * perReg * reg),
+          static_cast<uint16_t>(group)};
+}
+
+//===----------------------------------------------------------------------===//
+// Legality
+//===----------------------------------------------------------------------===//
+
+static const char *typeName(MmaType t) {
+  static const char *const names[] = {
+      "f64",  "f32",  "tf32", "f16", "bf16", "e4m3", "e5m2", "e2m3",
+      "e3m2", "e2m1", "s32",  "s8",  "u8",   "s4",   "u4",   "b1"};
+  return names[static_cast<unsigned>(t)];
+}
+
+static bool isNarrowFloat(MmaType t) {
+  return t >= MmaType::E4M3 && t <= MmaType::E2M1;
+}
+
+llvm::Error kvq::emu::num::checkMma(const MmaSpec &s) {
+  auto bad = [&](const llvm::Twine &why) {
+    return llvm::createStringError(
+        llvm::inconvertibleErrorCode(),
+        llvm::Twine("mma.m") + llvm::Twine(s.m) + "n" + llvm::Twine(s.n) + "k" +
+            llvm::Twine(s.k) + "." + typeName(s.d) + "." + typeName(s.a) + "." +
+            typeName(s.b) + "." + typeName(s.c) + ": " + why);
+  };
+  auto shape = [&](unsigned m, unsigned k) {
+    return s.m == m && s.n == 8 && s.k == k;
+  };
+  bool accF32 = s.c == MmaType::F32 && s.d == MmaType::F32;
+  bool accHalf = (s.c == MmaType::F16 || s.c == MmaType::F32) && s.c == s.d;
+  bool accS32 = s.c == MmaType::S32 && s.d == MmaType::S32;
+  bool quadPair = isQuadPair(s);
+  if ((s.aCol || s.bRow) && !quadPair)
+    return bad("needs layouts .row.col");
+  if (s.satfinite && !accS32)
+    return bad(".satfinite needs integers");
+  if (s.scaleVec) {
+    if (!accF32)
+      return bad("block scaling accumulates in f32");
+    if (shape(16, 64) && s.a == MmaType::E2M1 && s.b == MmaType::E2M1 &&
+        !s.byteContainers) {
+      bool legal = s.scaleFormat == Format::UE8M0
+                       ? s.scaleVec == 2 || s.scaleVec == 4
+                       : s.scaleFormat == Format::UE4M3 && s.scaleVec == 4;
+      return legal ? llvm::Error::success()
+                   : bad("needs ue8m0 with 2X or 4X, or ue4m3 with 4X");
+    }
+    if (shape(16, 32) && isNarrowFloat(s.a) && isNarrowFloat(s.b) &&
+        s.byteContainers)
+      return s.scaleVec == 1 && s.scaleFormat == Format::UE8M0
+                 ? llvm::Error::success()
+                 : bad("needs ue8m0 with 1X");
+    return bad("no such block-scaled shape and types");
+  }
+  switch (s.a) {
+  case MmaType::F64:
+    if (s.b != s.a || s.c != s.a || s.d != s.a)
+      return bad("needs f64 everywhere");
+    if (shape(8, 4) || shape(16, 4) || shape(16, 8) || shape(16, 16))
+      return llvm::Error::success();
+    return bad("needs m8n8k4, m16n8k4, m16n8k8 or m16n8k16");
+  case MmaType::F16:
+    if (s.b != s.a)
+      return bad("needs f16 for B");
+    if (quadPair && s.n == 8) {
+      if (s.d == MmaType::F32 && (s.c == MmaType::F32 || s.c == MmaType::F16))
+        return llvm::Error::success();
+      return accHalf ? llvm::Error::success()
+                     : bad("needs f16 or f32 accumulators");
+    }
+    if (!accHalf)
+      return bad("needs f16 or f32 accumulators, the same for C and D");
+    return shape(16, 8) || shape(16, 16) ? llvm::Error::success()
+                                         : bad("needs k4, k8 or k16");
+  case MmaType::BF16:
+    return s.b == s.a && accF32 && (shape(16, 8) || shape(16, 16))
+               ? llvm::Error::success()
+               : bad("needs bf16, f32 accumulators, m16n8k8 or m16n8k16");
+  case MmaType::TF32:
+    return s.b == s.a && accF32 && (shape(16, 4) || shape(16, 8))
+               ? llvm::Error::success()
+               : bad("needs tf32, f32 accumulators, m16n8k4 or m16n8k8");
+  case MmaType::E4M3:
+  case MmaType::E5M2:
+  case MmaType::E2M3:
+  case MmaType::E3M2:
+  case MmaType::E2M1: {
+    if (!isNarrowFloat(s.b) || !accHalf)
+      return bad("needs 8-, 6- or 4-bit floats and f16 or f32 accumulators");
+    bool both8 = s.a <= MmaType::E5M2 && s.b <= MmaType::E5M2;
+    if (!both8 && !s.byteContainers)
+      return bad("6- and 4-bit floats need kind::f8f6f4 or block scaling");
+    return shape(16, 32) || (shape(16, 16) && both8)
+               ? llvm::Error::success()
+               : bad("needs m16n8k16 or m16n8k32");
+  }
+  case MmaType::S8:
+  case MmaType::U8:
+    if ((s.b != MmaType::S8 && s.b != MmaType::U8) || !accS32)
+      return bad("needs 8-bit integers and s32 accumulators");
+    return shape(8, 16) || shape(16, 16) || shape(16, 32)
+               ? llvm::Error::success()
+               : bad("needs m8n8k16, m16n8k16 or m16n8k32");
+  case MmaType::S4:
+  case MmaType::U4:
+    if ((s.b != MmaType::S4 && s.b != MmaType::U4) || !accS32)
+      return bad("needs 4-bit integers and s32 accumulators");
+    return shape(8, 32) || shape(16, 32) || shape(16, 64)
+               ? llvm::Error::success()
+               : bad("needs m8n8k32, m16n8k32 or m16n8k64");
+  case MmaType::B1:
+    if (s.b != MmaType::B1 || !accS32 || s.satfinite)
+      return bad("needs b1 and s32 accumulators");
+    return shape(8, 128) || shape(16, 128) || shape(16, 256)
+               ? llvm::Error::success()
+               : bad("needs m8n8k128, m16n8k128 or m16n8k256");
+  default:
+    return bad("no such type of A");
+  }
+}

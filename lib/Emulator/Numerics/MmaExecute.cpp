@@ -1,0 +1,320 @@
+//===- MmaExecute.cpp - Execution of mma.sync -----------------------------===//
+
+#include "ArithDetail.h"
+#include "MmaDetail.h"
+#include "kvq/Emulator/Numerics/MatrixMultiply.h"
+#include <array>
+#include <optional>
+
+using namespace kvq::emu::num;
+
+namespace {
+
+constexpr unsigned warpSize = 32;
+
+Format formatOf(MmaType t) {
+  switch (t) {
+  case MmaType::F64:
+    return Format::F64;
+  case MmaType::TF32:
+    return Format::TF32;
+  case MmaType::F16:
+    return Format::F16;
+  case MmaType::BF16:
+    return Format::BF16;
+  case MmaType::E4M3:
+    return Format::E4M3;
+  case MmaType::E5M2:
+    return Format::E5M2;
+  case MmaType::E2M3:
+    return Format::E2M3;
+  case MmaType::E3M2:
+    return Format::E3M2;
+  case MmaType::E2M1:
+    return Format::E2M1;
+  default:
+    return Format::F32;
+  }
+}
+
+/// Element `index` of a lane's fragment, as bits.
+uint64_t element(const uint32_t *regs, unsigned bits, unsigned index) {
+  if (bits == 64)
+    return regs[2 * index] | static_cast<uint64_t>(regs[2 * index + 1]) << 32;
+  if (bits == 32)
+    return regs[index];
+  unsigned perReg = 32 / bits;
+  return (regs[index / perReg] >> (bits * (index % perReg))) &
+         ((1u << bits) - 1);
+}
+
+void setElement(uint32_t *regs, unsigned bits, unsigned index, uint64_t value) {
+  if (bits == 64) {
+    regs[2 * index] = static_cast<uint32_t>(value);
+    regs[2 * index + 1] = static_cast<uint32_t>(value >> 32);
+  } else if (bits == 32) {
+    regs[index] = static_cast<uint32_t>(value);
+  } else {
+    uint32_t &word = regs[index / 2];
+    unsigned shift = 16 * (index % 2);
+    word = (word & ~(0xffffu << shift)) | static_cast<uint32_t>(value) << shift;
+  }
+}
+
+/// Where every element of the operands lies. A kernel repeats few kinds of mma
+/// many times, so the last ones are kept per thread.
+struct Placement {
+  MmaSpec spec;
+  unsigned bitsA, bitsB, bitsC, bitsD;
+  unsigned regsA, regsB, regsC, regsD;
+  unsigned countA, countB, countC, countD;
+  std::array<uint16_t, 2048> a; ///< lane * count + i -> row * k + col.
+  std::array<uint16_t, 1024> b; ///< lane * count + i -> row * n + col.
+  std::array<uint16_t, 256> c, d;
+};
+
+bool samePlacement(const MmaSpec &x, const MmaSpec &y) {
+  return x.m == y.m && x.k == y.k && x.a == y.a && x.b == y.b && x.c == y.c &&
+         x.d == y.d && x.aCol == y.aCol && x.bRow == y.bRow &&
+         x.byteContainers == y.byteContainers;
+}
+
+void place(Placement &p, const MmaSpec &s) {
+  p.spec = s;
+  auto fill = [&](MmaOperand o, MmaType t, unsigned &bits, unsigned &regs,
+                  unsigned &count, uint16_t *table, unsigned columns) {
+    bits = containerBits(s, t);
+    regs = mmaRegisters(s, o);
+    count = regs * 32 / bits;
+    for (unsigned lane = 0; lane != warpSize; ++lane)
+      for (unsigned i = 0; i != count; ++i) {
+        MatrixCoord at = mmaCoord(s, o, lane, i);
+        table[lane * count + i] =
+            static_cast<uint16_t>(at.row * columns + at.col);
+      }
+  };
+  fill(MmaOperand::A, s.a, p.bitsA, p.regsA, p.countA, p.a.data(), s.k);
+  fill(MmaOperand::B, s.b, p.bitsB, p.regsB, p.countB, p.b.data(), s.n);
+  fill(MmaOperand::C, s.c, p.bitsC, p.regsC, p.countC, p.c.data(), s.n);
+  fill(MmaOperand::D, s.d, p.bitsD, p.regsD, p.countD, p.d.data(), s.n);
+}
+
+const Placement &placement(const MmaSpec &s) {
+  constexpr unsigned ways = 4;
+  static thread_local Placement cache[ways];
+  static thread_local unsigned used = 0, next = 0;
+  for (unsigned i = 0; i != used; ++i)
+    if (samePlacement(cache[i].spec, s))
+      return cache[i];
+  unsigned slot = next;
+  next = (next + 1) % ways;
+  used = used < ways ? used + 1 : used;
+  place(cache[slot], s);
+  return cache[slot];
+}
+
+/// Lanes [first, first + 4) and, for a quad pair, [first + 16, first + 20).
+bool inProduct(bool quads, unsigned lane, unsigned quadPair) {
+  return !quads || (lane / 4) % 4 == quadPair;
+}
+
+void decodeFragment(const Placement &p, bool isA, MmaType type,
+                    const uint32_t *regs, unsigned quadPair, double *out) {
+  bool quads = isQuadPair(p.spec);
+  unsigned bits = isA ? p.bitsA : p.bitsB;
+  unsigned words = isA ? p.regsA : p.regsB;
+  unsigned count = isA ? p.countA : p.countB;
+  const uint16_t *table = isA ? p.a.data() : p.b.data();
+  Format f = formatOf(type);
+  // E2M1 in a byte sits in bits [5:2].
+  bool shifted = type == MmaType::E2M1 && bits == 8;
+  for (unsigned lane = 0; lane != warpSize; ++lane) {
+    if (!inProduct(quads, lane, quadPair))
+      continue;
+    const uint32_t *r = regs + lane * words;
+    const uint16_t *at = table + lane * count;
+    double values[64];
+    if (bits == 64 || shifted) {
+      for (unsigned i = 0; i != count; ++i) {
+        uint64_t e = element(r, bits, i);
+        values[i] = toDouble(f, shifted ? (e >> 2) & 0xf : e);
+      }
+    } else {
+      decodeElements(f, r, bits, count, values);
+    }
+    for (unsigned i = 0; i != count; ++i)
+      out[at[i]] = values[i];
+  }
+}
+
+/// Multiplies rows of A and columns of B with their block scales.
+void applyScales(const MmaSpec &s, const MmaScales &scales, double *a,
+                 double *b) {
+  unsigned chunk = s.k / s.scaleVec;
+  for (unsigned m = 0; m != s.m; ++m) {
+    // One lane of the selected pair has rows 0..7, the other rows 8..15.
+    uint32_t word = scales.aData[(m % 8) * 4 + 2 * scales.aThread + m / 8];
+    for (unsigned k = 0; k != s.k; ++k)
+      a[m * s.k + k] *= toDouble(
+          s.scaleFormat, (word >> (8 * (scales.aByte + k / chunk))) & 0xff);
+  }
+  for (unsigned n = 0; n != s.n; ++n) {
+    uint32_t word = scales.bData[n * 4 + scales.bThread];
+    for (unsigned k = 0; k != s.k; ++k)
+      b[k * s.n + n] *= toDouble(
+          s.scaleFormat, (word >> (8 * (scales.bByte + k / chunk))) & 0xff);
+  }
+}
+
+void executeFloat(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
+                  const uint32_t *c, uint32_t *d, const MmaScales *scales) {
+  const Placement &p = placement(s);
+  bool quads = isQuadPair(s);
+  alignas(64) double x[16 * 64], y[64 * 8], acc[16 * 8];
+  for (unsigned q = 0; q != (quads ? 4u : 1u); ++q) {
+    decodeFragment(p, true, s.a, a, q, x);
+    decodeFragment(p, false, s.b, b, q, y);
+    if (s.scaleVec)
+      applyScales(s, *scales, x, y);
+    for (unsigned lane = 0; lane != warpSize; ++lane)
+      if (inProduct(quads, lane, q))
+        for (unsigned i = 0; i != p.countC; ++i) {
+          uint64_t e = element(c + lane * p.regsC, p.bitsC, i);
+          acc[p.c[lane * p.countC + i]] =
+              toDouble(s.c == MmaType::F16 ? Format::F16 : Format::F32, e);
+        }
+    multiplyAccumulate(acc, s.n, x, y, s.n, s.m, s.n, s.k);
+    for (unsigned lane = 0; lane != warpSize; ++lane)
+      if (inProduct(quads, lane, q))
+        for (unsigned i = 0; i != p.countD; ++i) {
+          double v = acc[p.d[lane * p.countD + i]];
+          setElement(d + lane * p.regsD, p.bitsD, i,
+                     s.d == MmaType::F16 ? roundAccumulatorF16(v)
+                                         : roundAccumulatorF32(v));
+        }
+  }
+}
+
+void executeF64(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
+                const uint32_t *c, uint32_t *d) {
+  const Placement &p = placement(s);
+  uint64_t x[16 * 16], y[16 * 8], acc[16 * 8];
+  for (unsigned lane = 0; lane != warpSize; ++lane) {
+    for (unsigned i = 0; i != p.countA; ++i)
+      x[p.a[lane * p.countA + i]] = element(a + lane * p.regsA, 64, i);
+    for (unsigned i = 0; i != p.countB; ++i)
+      y[p.b[lane * p.countB + i]] = element(b + lane * p.regsB, 64, i);
+    for (unsigned i = 0; i != p.countC; ++i)
+      acc[p.c[lane * p.countC + i]] = element(c + lane * p.regsC, 64, i);
+  }
+  FpMode mode;
+  mode.round = s.round;
+  TernaryFn fma = findTernary(FOp::Fma, FType::F64, mode);
+  for (unsigned m = 0; m != s.m; ++m)
+    for (unsigned n = 0; n != s.n; ++n) {
+      uint64_t sum = acc[m * s.n + n];
+      for (unsigned k = 0; k != s.k; ++k)
+        sum = fma(x[m * s.k + k], y[k * s.n + n], sum, mode);
+      acc[m * s.n + n] = sum;
+    }
+  for (unsigned lane = 0; lane != warpSize; ++lane)
+    for (unsigned i = 0; i != p.countD; ++i)
+      setElement(d + lane * p.regsD, 64, i, acc[p.d[lane * p.countD + i]]);
+}
+
+int32_t integerElement(MmaType t, uint64_t bits) {
+  switch (t) {
+  case MmaType::S8:
+    return static_cast<int8_t>(bits);
+  case MmaType::S4:
+    return static_cast<int32_t>(bits << 28) >> 28;
+  default:
+    return static_cast<int32_t>(bits);
+  }
+}
+
+void executeInteger(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
+                    const uint32_t *c, uint32_t *d) {
+  const Placement &p = placement(s);
+  int32_t x[16 * 64], y[64 * 8];
+  int64_t acc[16 * 8];
+  for (unsigned lane = 0; lane != warpSize; ++lane) {
+    for (unsigned i = 0; i != p.countA; ++i)
+      x[p.a[lane * p.countA + i]] =
+          integerElement(s.a, element(a + lane * p.regsA, p.bitsA, i));
+    for (unsigned i = 0; i != p.countB; ++i)
+      y[p.b[lane * p.countB + i]] =
+          integerElement(s.b, element(b + lane * p.regsB, p.bitsB, i));
+    for (unsigned i = 0; i != p.countC; ++i)
+      acc[p.c[lane * p.countC + i]] =
+          static_cast<int32_t>(c[lane * p.regsC + i]);
+  }
+  for (unsigned m = 0; m != s.m; ++m) {
+    int32_t sum[8] = {};
+    for (unsigned k = 0; k != s.k; ++k)
+      for (unsigned n = 0; n != 8; ++n)
+        sum[n] += x[m * s.k + k] * y[k * 8 + n];
+    for (unsigned n = 0; n != 8; ++n)
+      acc[m * 8 + n] += sum[n];
+  }
+  for (unsigned lane = 0; lane != warpSize; ++lane)
+    for (unsigned i = 0; i != p.countD; ++i) {
+      int64_t v = acc[p.d[lane * p.countD + i]];
+      if (s.satfinite)
+        v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+      d[lane * p.regsD + i] = static_cast<uint32_t>(v);
+    }
+}
+
+/// b1: rows of A and columns of B as words of 32 consecutive k.
+void executeBits(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
+                 const uint32_t *c, uint32_t *d) {
+  unsigned regsA = mmaRegisters(s, MmaOperand::A);
+  unsigned regsB = mmaRegisters(s, MmaOperand::B);
+  unsigned regsC = mmaRegisters(s, MmaOperand::C);
+  uint32_t rows[16][8] = {}, columns[8][8] = {};
+  for (unsigned lane = 0; lane != warpSize; ++lane) {
+    for (unsigned r = 0; r != regsA; ++r) {
+      MatrixCoord at = mmaCoord(s, MmaOperand::A, lane, 32 * r);
+      rows[at.row][at.col / 32] = a[lane * regsA + r];
+    }
+    for (unsigned r = 0; r != regsB; ++r) {
+      MatrixCoord at = mmaCoord(s, MmaOperand::B, lane, 32 * r);
+      columns[at.col][at.row / 32] = b[lane * regsB + r];
+    }
+  }
+  for (unsigned lane = 0; lane != warpSize; ++lane)
+    for (unsigned i = 0; i != regsC; ++i) {
+      MatrixCoord at = mmaCoord(s, MmaOperand::C, lane, i);
+      uint32_t count = 0;
+      for (unsigned w = 0; w != s.k / 32u; ++w) {
+        uint32_t x = rows[at.row][w], y = columns[at.col][w];
+        count += __builtin_popcount(s.bitAnd ? x & y : x ^ y);
+      }
+      d[lane * regsC + i] = c[lane * regsC + i] + count;
+    }
+}
+
+} // namespace
+
+void kvq::emu::num::executeMma(const MmaSpec &s, const uint32_t *a,
+                               const uint32_t *b, const uint32_t *c,
+                               uint32_t *d, const MmaScales *scales) {
+  switch (s.a) {
+  case MmaType::F64:
+    return executeF64(s, a, b, c, d);
+  case MmaType::S8:
+  case MmaType::U8:
+  case MmaType::S4:
+  case MmaType::U4:
+    return executeInteger(s, a, b, c, d);
+  case MmaType::B1:
+    return executeBits(s, a, b, c, d);
+  default: {
+    std::optional<HostFPScope> scope;
+    if (!hostIsDefault())
+      scope.emplace();
+    return executeFloat(s, a, b, c, d, scales);
+  }
+  }
+}
