@@ -3,6 +3,7 @@
 #ifndef KVQ_INITALLPASSES_H
 #define KVQ_INITALLPASSES_H
 
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace kvq {
@@ -10,6 +11,7 @@ namespace kvq {
 /// Registers kvq's passes and pipelines, and the upstream passes that users
 /// of kvq-opt combine with them.
 inline void registerAllPasses() {
+  registerKVQTransformsPasses();
   mlir::registerTransformsPasses();
 }
 

@@ -1,0 +1,29 @@
+//===- EmitBlock.h - Emit the quantization of one block -------------------===//
+
+#ifndef KVQ_LIB_DIALECT_KVQ_TRANSFORMS_EMITBLOCK_H
+#define KVQ_LIB_DIALECT_KVQ_TRANSFORMS_EMITBLOCK_H
+
+#include "LoopBuilder.h"
+#include "kvq/Dialect/KVQ/IR/KVQInterfaces.h"
+
+namespace kvq::decompose {
+
+/// Where the elements of one row of head_dim values come from and go to.
+struct RowAccess {
+  /// Loads value `d` in f32.
+  llvm::function_ref<mlir::Value(mlir::Value d)> load;
+  /// Stores the encoded element `d`.
+  llvm::function_ref<void(mlir::Value d, mlir::Value element)> storeElement;
+  /// Stores the scale of block `s` of the row.
+  llvm::function_ref<void(mlir::Value s, mlir::Value scale)> storeScale;
+};
+
+/// Emits the quantization of a row of `size` values whose blocks lie along it.
+/// `globalScale` is an f32 or null.
+void emitQuantizeRow(LoopBuilder &b, KVFormatInterface format, bool fourOverSix,
+                     mlir::Value globalScale, mlir::Value size,
+                     const RowAccess &row);
+
+} // namespace kvq::decompose
+
+#endif // KVQ_LIB_DIALECT_KVQ_TRANSFORMS_EMITBLOCK_H
