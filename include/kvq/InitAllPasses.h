@@ -3,7 +3,10 @@
 #ifndef KVQ_INITALLPASSES_H
 #define KVQ_INITALLPASSES_H
 
+#include "kvq/Conversion/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace kvq {
@@ -12,7 +15,10 @@ namespace kvq {
 /// of kvq-opt combine with them.
 inline void registerAllPasses() {
   registerKVQTransformsPasses();
+  registerKVQConversionPasses();
   mlir::registerTransformsPasses();
+  mlir::bufferization::registerBufferizationPasses();
+  mlir::bufferization::registerBufferizationPipelines();
 }
 
 } // namespace kvq

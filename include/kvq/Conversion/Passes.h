@@ -1,0 +1,16 @@
+//===- Passes.h - Registration of the conversion passes -------------------===//
+
+#ifndef KVQ_CONVERSION_PASSES_H
+#define KVQ_CONVERSION_PASSES_H
+
+#include "kvq/Conversion/LegalizeStorage/LegalizeStorage.h"
+#include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
+
+namespace kvq {
+
+#define GEN_PASS_REGISTRATION
+#include "kvq/Conversion/Passes.h.inc"
+
+} // namespace kvq
+
+#endif // KVQ_CONVERSION_PASSES_H

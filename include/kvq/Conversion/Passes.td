@@ -1,0 +1,66 @@
+//===- Passes.td - The conversion passes -------------------*- tablegen -*-===//
+
+#ifndef KVQ_CONVERSION_PASSES
+#define KVQ_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def LowerFPConversions : Pass<"kvq-lower-fp-conversions"> {
+  let summary = "Lower conversions of low-bit floats to integer arithmetic";
+  let description = [{
+    Rewrites `arith.extf` and `arith.truncf` that convert between one of
+    `f4E2M1FN`, `f8E4M3FN`, `f8E8M0FNU` and any of these or `f32`, `f16`,
+    `bf16`, on scalars, vectors and tensors, and those between `f32` and
+    `bf16`, to integer arithmetic on the bits of the values. No float
+    arithmetic reads or makes a subnormal number, so that the flush-to-zero
+    and denormals-are-zero modes of a processor change no result.
+
+    - Widening is exact. An E4M3 NaN becomes a quiet NaN of the same sign.
+      E8M0 byte 255 is NaN, byte 0 is 2^-127 (a subnormal `f32`).
+    - Narrowing to E2M1 and E4M3 clamps to the finite range (6 and 448;
+      infinities too), then rounds to nearest, ties to even. The sign is
+      kept, of zeros too. NaN becomes a zero (E2M1, which has no NaN) or NaN
+      (E4M3) of the same sign.
+    - Narrowing to E8M0 takes floor(log2|x|) (the floor rule), clamped to
+      bytes 0..254; the sign is dropped; zero gives byte 0, NaN byte 255.
+    - `f32` to `bf16` rounds to nearest even; NaN stays a (quiet) NaN.
+
+    E8M0 to `f16` is an error, as `f16` has not the range; so is a
+    rounding mode other than `to_nearest_even` on a low-bit result.
+    `f16` to `f32` and back is left alone: processors and LLVM's software
+    versions ignore the two modes there.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
+def LegalizeStorage : Pass<"kvq-legalize-storage", "mlir::ModuleOp"> {
+  let summary = "Store low-bit floats of memrefs in bytes";
+  let description = [{
+    Rewrites memrefs of `f4E2M1FN` to memrefs of `i8` that hold two elements
+    in a byte, the even one in the low nibble: the innermost size, the other
+    strides and the offset halve. Memrefs of `f8E4M3FN` and `f8E8M0FNU` become
+    memrefs of `i8`. Runs after bufferization, over functions, calls, `scf`,
+    `cf`, and the memory operations of `memref` and `vector`. Values of
+    low-bit type that are not memrefs stay; `kvq-lower-fp-conversions` and the
+    conversion to LLVM deal with them (as `i4` and `i8`).
+
+    A memref of `f4E2M1FN` needs innermost stride 1 and even innermost size,
+    even offset and other strides. Where these are static and odd, the pass
+    reports an error; where they are dynamic, being even is a precondition. A
+    `memref.dim` of the innermost dimension gives the number of elements, not
+    of bytes. A memref without dimensions holds its element in the low nibble
+    of one byte.
+
+    `memref.store` of one `f4E2M1FN` reads, changes and writes back a byte: it
+    is not atomic, and two threads must not store to the halves of one byte.
+    `vector.store` of an even count at an index known to be even writes whole
+    bytes and reads none. Where the index is not known to be even,
+    `vector.load` and `vector.store` go element by element.
+  }];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+    "mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // KVQ_CONVERSION_PASSES
