@@ -3,7 +3,7 @@
 #ifndef KVQ_INITALLEXTENSIONS_H
 #define KVQ_INITALLEXTENSIONS_H
 
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
+#include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
@@ -18,6 +18,7 @@ namespace kvq {
 /// Registers the external interface models that the pipelines need: promised
 /// interfaces that nobody registers abort at their first use.
 inline void registerAllExtensions(mlir::DialectRegistry &registry) {
+  registerBufferizableOpInterfaceExternalModels(registry);
   mlir::arith::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
       registry);

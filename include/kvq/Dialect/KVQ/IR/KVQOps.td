@@ -5,7 +5,9 @@
 
 include "kvq/Dialect/KVQ/IR/KVQTypes.td"
 include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/Properties.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -168,9 +170,9 @@ def KVQ_ConvertScaleLayoutOp : KVQDestinationStyleOp<"convert_scale_layout"> {
   let arguments = (ins
     KVQ_Scales:$input,
     KVQ_Scales:$output,
-    KVQ_ScaleLayoutAttr:$from,
-    KVQ_ScaleLayoutAttr:$to,
-    KVQ_KVLayoutAttr:$kv_layout
+    EnumProp<KVQ_ScaleLayout>:$from,
+    EnumProp<KVQ_ScaleLayout>:$to,
+    EnumProp<KVQ_KVLayout>:$kv_layout
   );
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)`

@@ -32,4 +32,44 @@ def Decompose : InterfacePass<"kvq-decompose", "mlir::FunctionOpInterface"> {
   ];
 }
 
+def ExpandHandles : Pass<"kvq-expand-handles", "mlir::ModuleOp"> {
+  let summary = "Replace cache handles by their parts";
+  let description = [{
+    Replaces each handle, 1:N, by its data, scales and global scale; parts that
+    its format lacks are absent. Data and scales are memrefs of the logical
+    element type with dynamic outer strides and offset. Covers functions and
+    calls, `scf`, `cf`, `arith.select`, `kvq.make_cache` and the accessors. A
+    function that returns a handle is an error.
+
+    Example:
+
+    ```mlir
+    func.func @f(%k: !kvq.cache<key, 16x8x128, fp8, NHD>)
+    // becomes
+    func.func @f(%data: memref<?x16x8x128xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>,
+                 %global_scale: memref<f32>)
+    ```
+  }];
+  let dependentDialects = ["mlir::memref::MemRefDialect"];
+}
+
+def VerifyHandles : Pass<"kvq-verify-handles"> {
+  let summary = "Check the lifetimes of cache handles";
+  let description = [{
+    Handles are arguments, block arguments and loop values. It is an error if
+    one is returned from a function, held by a value of another type, passed to
+    an operation that is neither of the dialect nor a call, loop, branch or
+    select, or if the scale layout of one is undecided on the signature of a
+    public function.
+
+    Example: with this pass
+
+    ```mlir
+    func.func @f(%k: !kvq.cache<key, 16x8x128, nvfp4, NHD, ?>)
+    ```
+
+    is an error, as the caller could not know the layout.
+  }];
+}
+
 #endif // KVQ_DIALECT_KVQ_TRANSFORMS_PASSES
