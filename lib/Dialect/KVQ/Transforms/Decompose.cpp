@@ -57,6 +57,9 @@ struct DecomposePass : public kvq::impl::DecomposeBase<DecomposePass> {
 
     RewritePatternSet patterns(&getContext());
     populateQuantizePatterns(patterns);
+    populateCachePatterns(patterns);
+    populateAttentionPatterns(patterns);
+    populateMergeStatesPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

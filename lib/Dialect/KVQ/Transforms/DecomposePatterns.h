@@ -37,6 +37,7 @@ struct DecomposePattern : public mlir::OpRewritePattern<OpTy> {
 void populateQuantizePatterns(mlir::RewritePatternSet &patterns);
 void populateCachePatterns(mlir::RewritePatternSet &patterns);
 void populateAttentionPatterns(mlir::RewritePatternSet &patterns);
+void populateMergeStatesPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace kvq::decompose
 

@@ -84,23 +84,6 @@ void kvq::decompose::emitQuantizeRow(LoopBuilder &b, KVFormatInterface format,
   });
 }
 
-/// Appends one index to the indices of a row.
-static SmallVector<Value> append(ValueRange indices, Value last) {
-  SmallVector<Value> result(indices);
-  result.push_back(last);
-  return result;
-}
-
-/// The sizes of a memref but for its last `drop` dimensions.
-static SmallVector<Value> getSizes(LoopBuilder &b, Value memref,
-                                   int64_t drop = 0) {
-  SmallVector<Value> sizes;
-  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
-  for (int64_t dim = 0; dim < rank - drop; ++dim)
-    sizes.push_back(b.size(memref, dim));
-  return sizes;
-}
-
 namespace {
 
 struct DecomposeQuantize : public DecomposePattern<QuantizeOp> {
@@ -110,15 +93,15 @@ struct DecomposeQuantize : public DecomposePattern<QuantizeOp> {
     LoopBuilder b(op.getLoc(), builder);
     int64_t rank = cast<MemRefType>(op.getInput().getType()).getRank();
     Value size = b.size(op.getInput(), rank - 1);
-    b.nest(getSizes(b, op.getInput(), /*drop=*/1), [&](ValueRange row) {
+    b.nest(b.sizes(op.getInput(), /*drop=*/1), [&](ValueRange row) {
       auto load = [&](Value d) {
-        return b.toF32(b.load(op.getInput(), append(row, d)));
+        return b.toF32(b.load(op.getInput(), withIndex(row, d)));
       };
       auto storeElement = [&](Value d, Value element) {
-        b.store(element, op.getData(), append(row, d));
+        b.store(element, op.getData(), withIndex(row, d));
       };
       auto storeScale = [&](Value s, Value scale) {
-        b.store(scale, op.getScales(), append(row, s));
+        b.store(scale, op.getScales(), withIndex(row, s));
       };
       emitQuantizeRow(b, op.getFormat(), op.getFourOverSix(),
                       op.getGlobalScale(), size,
@@ -134,11 +117,11 @@ struct DecomposeDequantize : public DecomposePattern<DequantizeOp> {
     LoopBuilder b(op.getLoc(), builder);
     KVFormatInterface format = op.getFormat();
     Type type = cast<MemRefType>(op.getOutput().getType()).getElementType();
-    b.nest(getSizes(b, op.getOutput()), [&](ValueRange indices) {
+    b.nest(b.sizes(op.getOutput()), [&](ValueRange indices) {
       Value scale;
       if (format.hasBlockScale()) {
         Value s = b.div(indices.back(), b.index(format.getBlockSize()));
-        scale = b.load(op.getScales(), append(indices.drop_back(), s));
+        scale = b.load(op.getScales(), withIndex(indices.drop_back(), s));
       }
       Value value =
           format.emitDecode(b, b.getLoc(), b.load(op.getData(), indices), scale,

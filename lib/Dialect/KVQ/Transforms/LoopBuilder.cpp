@@ -52,11 +52,31 @@ Value LoopBuilder::isLess(Value a, Value b) {
   return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
 }
 
+Value LoopBuilder::isGreater(Value a, Value b) {
+  return arith::CmpFOp::create(*this, arith::CmpFPredicate::OGT, a, b);
+}
+
+Value LoopBuilder::isNotEqual(Value a, Value b) {
+  return arith::CmpFOp::create(*this, arith::CmpFPredicate::UNE, a, b);
+}
+
+Value LoopBuilder::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(*this, condition, a, b);
+}
+
 Value LoopBuilder::size(Value memref, int64_t dim) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.isDynamicDim(dim))
     return index(type.getDimSize(dim));
   return memref::DimOp::create(*this, memref, dim);
+}
+
+SmallVector<Value> LoopBuilder::sizes(Value memref, int64_t drop) {
+  SmallVector<Value> sizes;
+  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
+  for (int64_t dim = 0; dim < rank - drop; ++dim)
+    sizes.push_back(size(memref, dim));
+  return sizes;
 }
 
 Value LoopBuilder::load(Value memref, ValueRange indices) {
@@ -147,4 +167,10 @@ Value LoopBuilder::choose(Value condition, Type type,
   setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(*this, otherwise());
   return branch.getResult(0);
+}
+
+SmallVector<Value> kvq::withIndex(ValueRange indices, Value last) {
+  SmallVector<Value> result(indices);
+  result.push_back(last);
+  return result;
 }

@@ -30,8 +30,18 @@ public:
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
 
+  /// Comparison of floats: ordered, and unordered or not equal.
+  mlir::Value isGreater(mlir::Value a, mlir::Value b);
+  mlir::Value isNotEqual(mlir::Value a, mlir::Value b);
+
+  /// condition ? a : b.
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+
   /// Size `dim` of a memref.
   mlir::Value size(mlir::Value memref, int64_t dim);
+
+  /// The sizes of a memref but for its last `drop` dimensions.
+  llvm::SmallVector<mlir::Value> sizes(mlir::Value memref, int64_t drop = 0);
 
   /// Loads and stores of one element.
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
@@ -72,6 +82,10 @@ public:
                      llvm::function_ref<mlir::Value()> then,
                      llvm::function_ref<mlir::Value()> otherwise);
 };
+
+/// Appends one index to others.
+llvm::SmallVector<mlir::Value> withIndex(mlir::ValueRange indices,
+                                         mlir::Value last);
 
 } // namespace kvq
 
