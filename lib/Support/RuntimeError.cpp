@@ -37,6 +37,8 @@ const char *kvqRuntimeErrorDescription(int32_t kind) {
     return "sequence has more query tokens than tokens";
   case KVQ_RUNTIME_SIZE:
     return "size of an operand does not match";
+  case KVQ_RUNTIME_BATCH_INDEX:
+    return "row to append belongs to no sequence of the block table";
   default:
     return "unknown kind of runtime error";
   }

@@ -72,11 +72,15 @@ typedef enum KVQRuntimeErrorKind {
   KVQ_RUNTIME_QUERY_LENGTH = 13,
   /** Two operands that must have the same size have not. Index: the dimension
    * of the operand; value: its size; limit: the size accepted. */
-  KVQ_RUNTIME_SIZE = 14
+  KVQ_RUNTIME_SIZE = 14,
+  /** The sequence of a row to append. Index into positions; value: the
+   * sequence, from batch_indices if there are any; limit: rows of the block
+   * table. */
+  KVQ_RUNTIME_BATCH_INDEX = 15
 } KVQRuntimeErrorKind;
 
 /** The largest kind of this version. */
-#define KVQ_RUNTIME_LAST_KIND 14
+#define KVQ_RUNTIME_LAST_KIND 15
 
 /**
  * Returns what a kind means, as a phrase without a final stop, for example

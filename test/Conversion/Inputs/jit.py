@@ -19,8 +19,11 @@ def run(command, text):
     return done.stdout
 
 
-def build(source, directory):
-    """The library of a module whose functions have llvm.emit_c_interface."""
+def build(source, directory, c_source=None):
+    """The library of a module whose functions have llvm.emit_c_interface.
+
+    C code may define more functions, or override weak ones of the module.
+    """
     llvm = run(["mlir-opt", *LOWER_TO_LLVM], source)
     ir = run(["mlir-translate", "--mlir-to-llvmir"], llvm)
     path = os.path.join(str(directory), "module.so")
@@ -28,7 +31,14 @@ def build(source, directory):
     libraries = os.path.join(
         os.path.dirname(os.path.realpath(shutil.which("mlir-opt"))), "..",
         "lib")
-    run([os.environ.get("KVQ_CC", "clang"), "-x", "ir", "-", "-x", "none",
+    extra = []
+    if c_source is not None:
+        c_path = os.path.join(str(directory), "extra.c")
+        with open(c_path, "w") as file:
+            file.write(c_source)
+        extra = ["-x", "c", c_path]
+    run([os.environ.get("KVQ_CC", "clang"), "-x", "ir", "-", *extra, "-x",
+         "none",
          "-O1", "-Wno-override-module", "-shared", "-fPIC", "-o", path,
          "-L" + libraries, "-Wl,-rpath," + libraries,
          "-lmlir_c_runner_utils"], ir)

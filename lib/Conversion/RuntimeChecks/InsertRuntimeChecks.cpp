@@ -1,0 +1,230 @@
+//===- InsertRuntimeChecks.cpp - Check before an operation runs -----------===//
+//
+// Each operation runs only if the checks of its operands pass, and nothing of
+// the dialect runs after one that failed. A function keeps the kind of its
+// first error in a local variable and returns it as a last i32 result, which
+// callers merge into theirs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperandChecks.h"
+#include "kvq/Conversion/RuntimeChecks/RuntimeChecks.h"
+#include "kvq/Dialect/KVQ/IR/KVQOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_INSERTRUNTIMECHECKS
+#include "kvq/Conversion/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+/// Whether an operation is guarded by the status of its function.
+static bool isGuarded(Operation *op) {
+  return isa_and_nonnull<KVQDialect>(op->getDialect()) &&
+         !isa<CacheDataOp, CacheScalesOp, CacheGlobalScaleOp, MakeCacheOp>(op);
+}
+
+static Value isZero(OpBuilder &b, Location loc, Value status) {
+  Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, status, zero);
+}
+
+namespace {
+
+/// Adds checks and the status to the functions that need one.
+class StatusInserter {
+public:
+  explicit StatusInserter(ModuleOp module) : module(module) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult collect();
+  LogicalResult checkUses(func::FuncOp function);
+  LogicalResult insert(func::FuncOp function);
+  LogicalResult guard(Operation *op, Value status);
+  void mergeCall(func::CallOp call, Value status);
+
+  ModuleOp module;
+  /// The functions that return a status.
+  llvm::SetVector<func::FuncOp> functions;
+};
+
+} // namespace
+
+LogicalResult StatusInserter::collect() {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    WalkResult result = function.walk([&](Operation *op) {
+      if (!isGuarded(op) && !isa<MakeCacheOp>(op))
+        return WalkResult::advance();
+      for (Value operand : op->getOperands())
+        if (isa<TensorType>(operand.getType())) {
+          op->emitOpError("has tensor operands; run-time checks are inserted "
+                          "after bufferization");
+          return WalkResult::interrupt();
+        }
+      functions.insert(function);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  // Callers of a function with a status have one.
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (functions.contains(function))
+        continue;
+      function.walk([&](func::CallOp call) {
+        auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+        if (callee && functions.contains(callee))
+          changed |= functions.insert(function);
+      });
+    }
+  }
+  return success();
+}
+
+/// Signatures change, so a function may only be called, not referred to.
+LogicalResult StatusInserter::checkUses(func::FuncOp function) {
+  std::optional<SymbolTable::UseRange> uses =
+      SymbolTable::getSymbolUses(function.getOperation(), module);
+  if (!uses)
+    return success();
+  for (SymbolTable::SymbolUse use : *uses)
+    if (!isa<func::CallOp>(use.getUser()))
+      return use.getUser()->emitOpError()
+             << "refers to @" << function.getName()
+             << ", which returns a status of its run-time checks; accepted are "
+                "direct calls";
+  return success();
+}
+
+LogicalResult StatusInserter::guard(Operation *op, Value status) {
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  OperandChecks checks(module, op);
+  FailureOr<SmallVector<OperandChecks::Check>> list = checks.collect();
+  if (failed(list))
+    return failure();
+  if (isa<MakeCacheOp>(op)) {
+    // A handle has no effect itself: only what uses it is held back.
+    if (list->empty())
+      return success();
+    b.setInsertionPointAfter(op);
+  }
+
+  Value current = memref::LoadOp::create(b, loc, status);
+  if (!list->empty()) {
+    for (OperandChecks::Check &check : *list) {
+      Value good = isZero(b, loc, current);
+      auto branch = scf::IfOp::create(b, loc, b.getI32Type(), good,
+                                      /*withElseRegion=*/true);
+      OpBuilder then = branch.getThenBodyBuilder();
+      scf::YieldOp::create(then, loc, check(then, loc));
+      OpBuilder other = branch.getElseBodyBuilder();
+      scf::YieldOp::create(other, loc, current);
+      current = branch.getResult(0);
+    }
+    memref::StoreOp::create(b, loc, current, status);
+  }
+  if (isa<MakeCacheOp>(op))
+    return success();
+  auto branch = scf::IfOp::create(b, loc, isZero(b, loc, current));
+  op->moveBefore(branch.thenBlock()->getTerminator());
+  return success();
+}
+
+void StatusInserter::mergeCall(func::CallOp call, Value status) {
+  OpBuilder b(call);
+  Location loc = call.getLoc();
+  // Only a call without results can be left out.
+  if (call.getNumResults() == 0) {
+    Value current = memref::LoadOp::create(b, loc, status);
+    auto branch = scf::IfOp::create(b, loc, isZero(b, loc, current));
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  SmallVector<Type> types(call.getResultTypes());
+  types.push_back(b.getI32Type());
+  auto newCall = func::CallOp::create(b, loc, types, call.getOperands());
+  newCall->setAttrs(call->getAttrs());
+  Value current = memref::LoadOp::create(b, loc, status);
+  Value merged =
+      arith::SelectOp::create(b, loc, isZero(b, loc, current),
+                              newCall->getResults().back(), current);
+  memref::StoreOp::create(b, loc, merged, status);
+  call->replaceAllUsesWith(newCall->getResults().drop_back());
+  call->erase();
+}
+
+LogicalResult StatusInserter::insert(func::FuncOp function) {
+  SmallVector<Operation *> guarded;
+  SmallVector<func::CallOp> calls;
+  SmallVector<func::ReturnOp> returns;
+  function.walk([&](Operation *op) {
+    if (isGuarded(op) || isa<MakeCacheOp>(op))
+      guarded.push_back(op);
+    else if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (callee && functions.contains(callee))
+        calls.push_back(call);
+    } else if (auto ret = dyn_cast<func::ReturnOp>(op)) {
+      returns.push_back(ret);
+    }
+  });
+
+  OpBuilder b = OpBuilder::atBlockBegin(&function.front());
+  Location loc = function.getLoc();
+  Value status =
+      memref::AllocaOp::create(b, loc, MemRefType::get({}, b.getI32Type()));
+  memref::StoreOp::create(b, loc, arith::ConstantIntOp::create(b, loc, 0, 32),
+                          status);
+  for (Operation *op : guarded)
+    if (failed(guard(op, status)))
+      return failure();
+  for (func::CallOp call : calls)
+    mergeCall(call, status);
+  for (func::ReturnOp ret : returns) {
+    b.setInsertionPoint(ret);
+    Value last = memref::LoadOp::create(b, ret.getLoc(), status);
+    ret.getOperandsMutable().append(last);
+  }
+  (void)function.insertResult(function.getNumResults(), b.getI32Type(),
+                              /*resultAttrs=*/{});
+  return success();
+}
+
+LogicalResult StatusInserter::run() {
+  if (failed(collect()))
+    return failure();
+  for (func::FuncOp function : functions)
+    if (failed(checkUses(function)))
+      return failure();
+  for (func::FuncOp function : functions)
+    if (failed(insert(function)))
+      return failure();
+  return success();
+}
+
+namespace {
+
+struct InsertRuntimeChecksPass
+    : public kvq::impl::InsertRuntimeChecksBase<InsertRuntimeChecksPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registerRuntimeCheckDialects(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(StatusInserter(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
