@@ -212,6 +212,9 @@ Real rsqrtExact(const Real &x) {
   // The sign of a zero survives: 1 / sqrt(-0) = -inf.
   if (x.isZero())
     return Real::infinity(x.negative);
+  // So does that of an infinity, whose reciprocal has a root.
+  if (x.negative)
+    return Real::nan();
   return sqrtExact(divExact(oneReal(), x));
 }
 
