@@ -5,6 +5,7 @@
 
 #include "kvq/Conversion/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -16,6 +17,7 @@ namespace kvq {
 inline void registerAllPasses() {
   registerKVQTransformsPasses();
   registerKVQConversionPasses();
+  registerPipelines();
   mlir::registerTransformsPasses();
   mlir::bufferization::registerBufferizationPasses();
   mlir::bufferization::registerBufferizationPipelines();

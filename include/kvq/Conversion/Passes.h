@@ -5,6 +5,7 @@
 
 #include "kvq/Conversion/LegalizeStorage/LegalizeStorage.h"
 #include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
+#include "kvq/Conversion/RuntimeChecks/InsertRuntimeChecks.h"
 
 namespace kvq {
 

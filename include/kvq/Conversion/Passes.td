@@ -63,4 +63,24 @@ def LegalizeStorage : Pass<"kvq-legalize-storage", "mlir::ModuleOp"> {
   ];
 }
 
+def InsertRuntimeChecks : Pass<"kvq-insert-runtime-checks", "mlir::ModuleOp"> {
+  let summary = "Check sizes, indices and lengths before an operation runs";
+  let description = [{
+    Guards each operation of the dialect, in buffer form, by checks of its
+    operands: sizes that must agree, page ids, slots and lengths in range, no
+    slot or page written twice, global scales positive and finite. A check that
+    fails calls `@kvq_report(kind, index, value, limit)`, a weak function that
+    a host may define, and the operation and those of the dialect after it in
+    the function do not run.
+
+    A function with such operations, and each of its callers, gains a last i32
+    result: 0, or the kind of the first error (`kvq/Support/RuntimeError.h`).
+    It may therefore only be called directly; other references to it are an
+    error.
+  }];
+  let statistics = [
+    Statistic<"numGuarded", "num-guarded", "Operations guarded">
+  ];
+}
+
 #endif // KVQ_CONVERSION_PASSES

@@ -44,6 +44,9 @@ public:
 
   LogicalResult run();
 
+  /// Operations that run only if their checks pass.
+  unsigned numGuarded = 0;
+
 private:
   LogicalResult collect();
   LogicalResult checkUses(func::FuncOp function);
@@ -139,6 +142,7 @@ LogicalResult StatusInserter::guard(Operation *op, Value status) {
     return success();
   auto branch = scf::IfOp::create(b, loc, isZero(b, loc, current));
   op->moveBefore(branch.thenBlock()->getTerminator());
+  ++numGuarded;
   return success();
 }
 
@@ -156,9 +160,8 @@ void StatusInserter::mergeCall(func::CallOp call, Value status) {
   auto newCall = func::CallOp::create(b, loc, types, call.getOperands());
   newCall->setAttrs(call->getAttrs());
   Value current = memref::LoadOp::create(b, loc, status);
-  Value merged =
-      arith::SelectOp::create(b, loc, isZero(b, loc, current),
-                              newCall->getResults().back(), current);
+  Value merged = arith::SelectOp::create(b, loc, isZero(b, loc, current),
+                                         newCall->getResults().back(), current);
   memref::StoreOp::create(b, loc, merged, status);
   call->replaceAllUsesWith(newCall->getResults().drop_back());
   call->erase();
@@ -222,8 +225,10 @@ struct InsertRuntimeChecksPass
   }
 
   void runOnOperation() override {
-    if (failed(StatusInserter(getOperation()).run()))
+    StatusInserter inserter(getOperation());
+    if (failed(inserter.run()))
       signalPassFailure();
+    numGuarded += inserter.numGuarded;
   }
 };
 

@@ -83,8 +83,8 @@ void OperandChecks::addSize(Value value, unsigned dim, Value other,
   addCall("size", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
     Value expected = getSize(b, loc, other, otherDim);
     if (factor != 1)
-      expected = arith::MulIOp::create(b, loc, expected,
-                                       getInt(b, loc, factor));
+      expected =
+          arith::MulIOp::create(b, loc, expected, getInt(b, loc, factor));
     if (more != 0)
       expected = arith::AddIOp::create(b, loc, expected, getInt(b, loc, more));
     return {getInt(b, loc, dim), getSize(b, loc, value, dim), expected};
@@ -128,14 +128,18 @@ void OperandChecks::addQuantization(Value values, Value data, Value scales,
     addSize(values, rank - 1, scales, rank - 1, /*more=*/0,
             format.getBlockSize());
   }
-  if (globalScale)
+  if (globalScale) {
+    // At the function's entry, as the operation may be in a loop.
+    OpBuilder entry =
+        OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().front());
+    Value slot = memref::AllocaOp::create(
+        entry, op->getLoc(), MemRefType::get({}, entry.getF32Type()));
     addCall("global_scale",
             [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-              Value slot = memref::AllocaOp::create(
-                  b, loc, MemRefType::get({}, b.getF32Type()));
               memref::StoreOp::create(b, loc, globalScale, slot);
               return {slot};
             });
+  }
 }
 
 void OperandChecks::addAddressing(PagedBatchOpInterface paged, Value rows,
@@ -177,17 +181,14 @@ void OperandChecks::addBlockTable(Value blockTable, Value seqLens,
                                   ValueRange caches) {
   addSize(seqLens, 0, blockTable, 0);
   SmallVector<Value> handles(caches);
-  addCall("block_table",
-          [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-            auto type = cast<CacheType>(handles.front().getType());
-            // A page must be there on every side.
-            Value pages = getPages(b, loc, handles.front());
-            for (Value handle : ArrayRef(handles).drop_front())
-              pages = arith::MinSIOp::create(b, loc, pages,
-                                             getPages(b, loc, handle));
-            return {blockTable, seqLens, getInt(b, loc, type.getPageSize()),
-                    pages};
-          });
+  addCall("block_table", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+    auto type = cast<CacheType>(handles.front().getType());
+    // A page must be there on every side.
+    Value pages = getPages(b, loc, handles.front());
+    for (Value handle : ArrayRef(handles).drop_front())
+      pages = arith::MinSIOp::create(b, loc, pages, getPages(b, loc, handle));
+    return {blockTable, seqLens, getInt(b, loc, type.getPageSize()), pages};
+  });
 }
 
 void OperandChecks::addQueries(Value q, Value qoIndptr, Value output, Value lse,
@@ -251,25 +252,23 @@ void OperandChecks::addFor(CopyPagesOp op) {
   Value source = op.getSource(), dest = op.getDest();
   Value srcPages = op.getSrcPages(), dstPages = op.getDstPages();
   addSize(dstPages, 0, srcPages, 0);
-  for (auto [pages, handle] : {std::pair(srcPages, source),
-                               std::pair(dstPages, dest)})
-    addCall("pages", [=, pages = pages,
-                      handle = handle](OpBuilder &b,
-                                       Location loc) -> SmallVector<Value> {
-      return {pages, getPages(b, loc, handle)};
-    });
-  addCall("duplicate_pages",
-          [=](OpBuilder &, Location) -> SmallVector<Value> {
-            return {dstPages};
-          });
+  for (auto [pages, handle] :
+       {std::pair(srcPages, source), std::pair(dstPages, dest)})
+    addCall("pages",
+            [=, pages = pages, handle = handle](
+                OpBuilder &b, Location loc) -> SmallVector<Value> {
+              return {pages, getPages(b, loc, handle)};
+            });
+  addCall("duplicate_pages", [=](OpBuilder &, Location) -> SmallVector<Value> {
+    return {dstPages};
+  });
 
   HandleAliasAnalysis aliases(op);
   AliasResult alias = aliases.alias(source, dest);
   if (!alias.isNo()) {
-    addCall("disjoint_pages",
-            [=](OpBuilder &, Location) -> SmallVector<Value> {
-              return {dstPages, srcPages};
-            });
+    addCall("disjoint_pages", [=](OpBuilder &, Location) -> SmallVector<Value> {
+      return {dstPages, srcPages};
+    });
     if (!alias.isMust() && !failed) {
       // Two handles may or may not be one pool: page numbers matter if so.
       Check disjoint = checks.pop_back_val();
@@ -353,8 +352,7 @@ void OperandChecks::addFor(DequantAttentionOp op) {
   bool split = op.getKvSplit().has_value();
   addQueries(q, op.getQoIndptr(), output, op.getLse(), op.getSinks(),
              /*leading=*/split ? 1 : 0);
-  addBlockTable(op.getBlockTable(), seqLens,
-                {op.getKCache(), op.getVCache()});
+  addBlockTable(op.getBlockTable(), seqLens, {op.getKCache(), op.getVCache()});
   if (split) {
     int64_t chunk = *op.getKvSplit();
     addCall("kv_chunks", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {

@@ -55,9 +55,8 @@ private:
   void addFor(DequantAttentionOp op);
   void addFor(MergeStatesOp op);
 
-  void addQuantization(mlir::Value values, mlir::Value data,
-                       mlir::Value scales, mlir::Value globalScale,
-                       KVFormatInterface format);
+  void addQuantization(mlir::Value values, mlir::Value data, mlir::Value scales,
+                       mlir::Value globalScale, KVFormatInterface format);
   void addAddressing(PagedBatchOpInterface op, mlir::Value rows,
                      mlir::Value cache);
   void addBlockTable(mlir::Value blockTable, mlir::Value seqLens,

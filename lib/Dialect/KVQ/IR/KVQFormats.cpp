@@ -3,11 +3,13 @@
 // How #kvq.format implements KVFormatInterface. The conversions to and from
 // low-bit floats are arith.extf and arith.truncf, with clamping and rounding
 // to nearest even as kvq-lower-fp-conversions defines them; everything else is
-// the f32 arithmetic of the numeric contract, in its order.
+// the f32 arithmetic of the numeric contract, in its order. Encoding keeps
+// subnormals in every mode of a processor, through f64 where they can occur.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Dialect/KVQ/IR/KVQAttributes.h"
+#include "kvq/Dialect/KVQ/IR/KVQStrictFloat.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -55,6 +57,15 @@ static Value toF32(OpBuilder &b, Location loc, Value value) {
       b, loc, getTypeLike(value.getType(), b.getF32Type()), value);
 }
 
+/// The quotient of an f32 and an f64 that holds an f32, rounded once to f32.
+/// Subnormal quotients may be zero: no element or scale is that small.
+static Value divideStrictly(OpBuilder &b, Location loc, Value dividend,
+                            Value divisor) {
+  Value quotient =
+      arith::DivFOp::create(b, loc, emitStrictWiden(b, loc, dividend), divisor);
+  return arith::TruncFOp::create(b, loc, dividend.getType(), quotient);
+}
+
 double FormatAttr::getLargestMagnitude() const {
   return APFloat::getLargest(getElementType().getFloatSemantics())
       .convertToDouble();
@@ -92,16 +103,24 @@ Value FormatAttr::emitBlockScale(OpBuilder &b, Location loc, Value amax,
     return arith::BitcastOp::create(b, loc, scaleType, narrow);
   }
 
-  // sf = RNE_E4M3(min(amax / (target * g), 448)).
-  Value divisor = getFloat(b, loc, like, target);
-  if (globalScale)
-    divisor = arith::MulFOp::create(b, loc, divisor,
-                                    broadcastLike(b, loc, globalScale, like));
-  Value quotient = arith::DivFOp::create(b, loc, amax, divisor);
+  // sf = RNE_E4M3(min(amax / (target * g), 448)). Only a global scale brings in
+  // subnormals that matter: otherwise they are far below the smallest scale.
+  Value quotient;
+  if (globalScale) {
+    Value g = broadcastLike(b, loc, globalScale, like);
+    Value product = arith::MulFOp::create(
+        b, loc, emitStrictWiden(b, loc, getFloat(b, loc, like, target)),
+        emitStrictWiden(b, loc, g));
+    quotient = divideStrictly(b, loc, amax, emitStrictRound(b, loc, product));
+  } else {
+    quotient =
+        arith::DivFOp::create(b, loc, amax, getFloat(b, loc, like, target));
+  }
   Value largest =
       getFloat(b, loc, like,
                APFloat::getLargest(getScaleType().getFloatSemantics())
                    .convertToDouble());
+  // Infinity over infinity is NaN, and saturates as infinity does.
   Value clamped = arith::MinNumFOp::create(b, loc, quotient, largest);
   return arith::TruncFOp::create(b, loc, scaleType, clamped);
 }
@@ -110,32 +129,52 @@ Value FormatAttr::emitEncode(OpBuilder &b, Location loc, Value value,
                              Value scale, Value globalScale) const {
   Type like = value.getType();
   Type elementType = getTypeLike(like, getElementType());
-  Value divisor, zeroScale;
-  if (scale) {
-    Value decoded = broadcastLike(b, loc, toF32(b, loc, scale), like);
-    zeroScale = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                      decoded, getFloat(b, loc, like, 0.0));
-    divisor = decoded;
+  if (!scale && !globalScale)
+    return arith::TruncFOp::create(b, loc, elementType, value);
+
+  Value decoded;
+  if (scale)
+    decoded = broadcastLike(b, loc, toF32(b, loc, scale), like);
+  Value quotient;
+  if (scale && !globalScale && !isa<Float8E8M0FNUType>(getScaleType())) {
+    // An E4M3 scale is normal in f32, and a subnormal value under it is zero.
+    quotient = arith::DivFOp::create(b, loc, value, decoded);
+  } else {
+    Value divisor;
+    if (scale)
+      divisor = emitStrictWiden(b, loc, decoded);
+    if (globalScale) {
+      Value g =
+          emitStrictWiden(b, loc, broadcastLike(b, loc, globalScale, like));
+      // The product is exact in f64.
+      divisor = divisor ? emitStrictRound(
+                              b, loc, arith::MulFOp::create(b, loc, divisor, g))
+                        : g;
+    }
+    quotient = divideStrictly(b, loc, value, divisor);
   }
-  if (globalScale) {
-    Value g = broadcastLike(b, loc, globalScale, like);
-    divisor =
-        divisor ? arith::MulFOp::create(b, loc, divisor, g).getResult() : g;
-  }
-  Value original = value;
-  if (divisor)
-    value = arith::DivFOp::create(b, loc, value, divisor);
-  if (zeroScale && !isa<Float8E8M0FNUType>(getScaleType())) {
+
+  // A product of scales that underflows or overflows makes NaN of a zero or an
+  // infinity, which are what they are under any scale. NaN stays NaN.
+  Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO,
+                                      quotient, quotient);
+  Value result = arith::SelectOp::create(b, loc, isNaN, value, quotient);
+  if (scale && !isa<Float8E8M0FNUType>(getScaleType())) {
     // Under a scale of zero every code is a zero of the value's sign.
     Type i32 = getTypeLike(like, b.getI32Type());
-    Value bits = arith::BitcastOp::create(b, loc, i32, original);
+    Value bits = arith::BitcastOp::create(b, loc, i32, value);
     Value sign = arith::AndIOp::create(
         b, loc, bits, getInt(b, loc, like, int64_t(int32_t(0x80000000u))));
-    Value zero = arith::BitcastOp::create(
-        b, loc, getTypeLike(like, b.getF32Type()), sign);
-    value = arith::SelectOp::create(b, loc, zeroScale, zero, value);
+    Value zero = arith::BitcastOp::create(b, loc, like, sign);
+    Value isNumber =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, value, value);
+    Value zeroScale =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, decoded,
+                              getFloat(b, loc, like, 0.0));
+    Value vanishes = arith::AndIOp::create(b, loc, zeroScale, isNumber);
+    result = arith::SelectOp::create(b, loc, vanishes, zero, result);
   }
-  return arith::TruncFOp::create(b, loc, elementType, value);
+  return arith::TruncFOp::create(b, loc, elementType, result);
 }
 
 Value FormatAttr::emitDecode(OpBuilder &b, Location loc, Value element,

@@ -50,6 +50,11 @@ def KVQDialect : Dialect {
     static constexpr ::llvm::StringLiteral getMayAliasAttrName() {
       return "kvq.may_alias";
     }
+
+    /// The unit attribute of the functions that check operands at run time.
+    static constexpr ::llvm::StringLiteral getRuntimeCheckAttrName() {
+      return "kvq.runtime_check";
+    }
   }];
 }
 
