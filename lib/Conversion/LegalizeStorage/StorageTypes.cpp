@@ -103,38 +103,45 @@ kvq::StorageTypeConverter::StorageTypeConverter() {
   });
 }
 
-bool kvq::isKnownEven(OpFoldResult value) {
+/// `depth` bounds the search: operands that are used twice would make it
+/// exponential.
+static bool isKnownEven(OpFoldResult value, unsigned depth) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant % 2 == 0;
   auto dynamic = dyn_cast<Value>(value);
-  if (!dynamic)
+  if (!dynamic || depth == 0)
     return false;
+  auto even = [depth](Value operand) {
+    return isKnownEven(operand, depth - 1);
+  };
   // The induction variable of a loop with an even start and step.
   if (auto argument = dyn_cast<BlockArgument>(dynamic)) {
     Operation *parent = argument.getOwner()->getParentOp();
     if (auto loop = dyn_cast_or_null<scf::ForOp>(parent))
-      return argument == loop.getInductionVar() &&
-             isKnownEven(loop.getLowerBound()) && isKnownEven(loop.getStep());
+      return argument == loop.getInductionVar() && even(loop.getLowerBound()) &&
+             even(loop.getStep());
     if (auto loop = dyn_cast_or_null<scf::ParallelOp>(parent)) {
       unsigned i = argument.getArgNumber();
-      return i < loop.getNumLoops() && isKnownEven(loop.getLowerBound()[i]) &&
-             isKnownEven(loop.getStep()[i]);
+      return i < loop.getNumLoops() && even(loop.getLowerBound()[i]) &&
+             even(loop.getStep()[i]);
     }
     return false;
   }
   return llvm::TypeSwitch<Operation *, bool>(dynamic.getDefiningOp())
-      .Case<arith::MulIOp, arith::AndIOp>([](auto op) {
-        return isKnownEven(op.getLhs()) || isKnownEven(op.getRhs());
-      })
+      .Case<arith::MulIOp, arith::AndIOp>(
+          [&](auto op) { return even(op.getLhs()) || even(op.getRhs()); })
       .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MinUIOp,
-            arith::MaxSIOp, arith::MaxUIOp>([](auto op) {
-        return isKnownEven(op.getLhs()) && isKnownEven(op.getRhs());
-      })
-      .Case<arith::ShLIOp>([](arith::ShLIOp op) {
+            arith::MaxSIOp, arith::MaxUIOp>(
+          [&](auto op) { return even(op.getLhs()) && even(op.getRhs()); })
+      .Case<arith::ShLIOp>([&](arith::ShLIOp op) {
         std::optional<int64_t> shift = getConstantIntValue(op.getRhs());
-        return isKnownEven(op.getLhs()) || (shift && *shift > 0);
+        return even(op.getLhs()) || (shift && *shift > 0);
       })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp>(
-          [](auto op) { return isKnownEven(op.getIn()); })
+          [&](auto op) { return even(op.getIn()); })
       .Default([](Operation *) { return false; });
+}
+
+bool kvq::isKnownEven(OpFoldResult value) {
+  return ::isKnownEven(value, /*depth=*/8);
 }

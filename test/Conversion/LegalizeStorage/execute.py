@@ -170,6 +170,37 @@ module {{
     vector.store %w, %out[%c0] : memref<?xi8>, vector<8xi8>
     return
   }}
+  // Both passes: a row to f32 and back, in vectors and one by one.
+  func.func @dequantize(%m: {F4}, %out: memref<?xf32>, %i: index) {ATTRIBUTES} {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c12 = arith.constant 12 : index
+    %x = vector.load %m[%i, %c0] : {F4}, vector<8xf4E2M1FN>
+    %f = arith.extf %x : vector<8xf4E2M1FN> to vector<8xf32>
+    vector.store %f, %out[%c0] : memref<?xf32>, vector<8xf32>
+    scf.for %j = %c8 to %c12 step %c1 {{
+      %y = memref.load %m[%i, %j] : {F4}
+      %g = arith.extf %y : f4E2M1FN to f32
+      memref.store %g, %out[%j] : memref<?xf32>
+    }}
+    return
+  }}
+  func.func @quantize(%m: {F4}, %in: memref<?xf32>, %i: index) {ATTRIBUTES} {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c12 = arith.constant 12 : index
+    %f = vector.load %in[%c0] : memref<?xf32>, vector<8xf32>
+    %x = arith.truncf %f : vector<8xf32> to vector<8xf4E2M1FN>
+    vector.store %x, %m[%i, %c0] : {F4}, vector<8xf4E2M1FN>
+    scf.for %j = %c8 to %c12 step %c1 {{
+      %g = memref.load %in[%j] : memref<?xf32>
+      %y = arith.truncf %g : f32 to f4E2M1FN
+      memref.store %y, %m[%i, %j] : {F4}
+    }}
+    return
+  }}
   {vector_load("load_even", 8, 2)}
   {vector_load("load_odd", 8, 3)}
   {vector_load("load_seven", 7, 2)}
@@ -184,7 +215,8 @@ ROWS, COLUMNS, STRIDE, OFFSET = 3, 12, 20, 6
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    lowered = jit.run(["kvq-opt", "-kvq-legalize-storage"], SOURCE)
+    lowered = jit.run(["kvq-opt", "-kvq-legalize-storage",
+                       "-kvq-lower-fp-conversions"], SOURCE)
     assert "xf4E2M1FN, strided" not in lowered
     return jit.build(lowered, tmp_path_factory.mktemp("storage"))
 
@@ -330,3 +362,18 @@ def test_bitcast_order(library):
     out = np.zeros(8, np.uint8)
     jit.call(library, "bitcast", data, out)
     np.testing.assert_array_equal(out, np.arange(8))
+
+
+def test_both_passes_round_trip(library):
+    m = Matrix()
+    before = m.bytes.copy()
+    values = np.zeros(COLUMNS, np.float32)
+    jit.call(library, "dequantize", m.memref, values, 1)
+    magnitudes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    codes = m.nibbles()[m.place(1, 0):m.place(1, COLUMNS)]
+    np.testing.assert_array_equal(
+        values, np.where(codes & 8, -1, 1) * magnitudes[codes & 7])
+    row = slice(m.place(1, 0) // 2, m.place(1, COLUMNS) // 2)
+    m.bytes[row] ^= 0xFF
+    jit.call(library, "quantize", m.memref, values, 1)
+    np.testing.assert_array_equal(m.bytes, before)
