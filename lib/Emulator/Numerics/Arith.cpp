@@ -2,6 +2,7 @@
 
 #include "kvq/Emulator/Numerics/Arith.h"
 #include "ArithDetail.h"
+#include "FormatDetail.h"
 #include <cmath>
 
 // Products and sums below are separate PTX instructions.
@@ -237,47 +238,47 @@ uint64_t doMinMax3(uint64_t a, uint64_t b, uint64_t c, const FpMode &m) {
 // f16 and bf16: exact in binary64, one rounding
 //===----------------------------------------------------------------------===//
 
-/// Two codes widened, exact sum or product, rounded once. The product has at
-/// most 22 bits, and a sum of two f16 at most 42; sums of bf16 may be far apart
-/// and take the soft path.
-uint64_t addF16(uint64_t a, uint64_t b, const FpMode &m) {
-  if (!hostIsDefault() || m.sat || m.ftz)
-    return softAdd<Format::F16>(a & 0xffff, b & 0xffff, m);
-  return roundToF16(toDouble(Format::F16, a) + toDouble(Format::F16, b));
+/// A product of two elements has at most 22 bits and is exact in binary64; sums
+/// are rounded to odd there and then to nearest.
+bool plainHalf(const FpMode &m) {
+  return !m.sat && !m.ftz && !m.relu && !m.oob && hostIsDefault();
 }
-uint64_t subF16(uint64_t a, uint64_t b, const FpMode &m) {
-  if (!hostIsDefault() || m.sat || m.ftz)
-    return softSub<Format::F16>(a & 0xffff, b & 0xffff, m);
-  return roundToF16(toDouble(Format::F16, a) - toDouble(Format::F16, b));
+
+template <Format F>
+double halfToDouble(uint64_t v) {
+  return F == Format::F16 ? f16ToDouble(v) : bf16ToDouble(v);
 }
-uint64_t mulF16(uint64_t a, uint64_t b, const FpMode &m) {
-  if (!hostIsDefault() || m.sat || m.ftz)
-    return softMul<Format::F16>(a & 0xffff, b & 0xffff, m);
-  return roundToF16(toDouble(Format::F16, a) * toDouble(Format::F16, b));
+template <Format F>
+uint64_t doubleToHalf(double v) {
+  if (F == Format::F16)
+    return narrowFromF64<5, 10>(bitsOf(v), 0x7fff);
+  return narrowFromF64<8, 7>(bitsOf(v), 0x7fff);
 }
-uint64_t fmaF16(uint64_t a, uint64_t b, uint64_t c, const FpMode &m) {
-  if (hostIsDefault() && !m.sat && !m.ftz && !m.relu && !m.oob) {
-    double p = toDouble(Format::F16, a) * toDouble(Format::F16, b);
-    double z = toDouble(Format::F16, c);
-    double s = p + z;
-    // Exact if adding did not lose anything (the error of a sum is computable).
-    double t = s - p;
-    if ((p - (s - t)) + (z - t) == 0)
-      return roundToF16(s);
-  }
-  return softFma<Format::F16>(a & 0xffff, b & 0xffff, c & 0xffff, m);
+
+template <Format F>
+uint64_t halfAdd(uint64_t a, uint64_t b, const FpMode &m) {
+  if (!plainHalf(m))
+    return softAdd<F>(a, b, m);
+  return doubleToHalf<F>(addToOdd(halfToDouble<F>(a), halfToDouble<F>(b)));
 }
-uint64_t addBF16(uint64_t a, uint64_t b, const FpMode &m) {
-  return softAdd<Format::BF16>(a & 0xffff, b & 0xffff, m);
+template <Format F>
+uint64_t halfSub(uint64_t a, uint64_t b, const FpMode &m) {
+  if (!plainHalf(m))
+    return softSub<F>(a, b, m);
+  return doubleToHalf<F>(addToOdd(halfToDouble<F>(a), -halfToDouble<F>(b)));
 }
-uint64_t subBF16(uint64_t a, uint64_t b, const FpMode &m) {
-  return softSub<Format::BF16>(a & 0xffff, b & 0xffff, m);
+template <Format F>
+uint64_t halfMul(uint64_t a, uint64_t b, const FpMode &m) {
+  if (!plainHalf(m))
+    return softMul<F>(a, b, m);
+  return doubleToHalf<F>(halfToDouble<F>(a) * halfToDouble<F>(b));
 }
-uint64_t mulBF16(uint64_t a, uint64_t b, const FpMode &m) {
-  return softMul<Format::BF16>(a & 0xffff, b & 0xffff, m);
-}
-uint64_t fmaBF16(uint64_t a, uint64_t b, uint64_t c, const FpMode &m) {
-  return softFma<Format::BF16>(a & 0xffff, b & 0xffff, c & 0xffff, m);
+template <Format F>
+uint64_t halfFma(uint64_t a, uint64_t b, uint64_t c, const FpMode &m) {
+  if (!plainHalf(m))
+    return softFma<F>(a, b, c, m);
+  return doubleToHalf<F>(
+      addToOdd(halfToDouble<F>(a) * halfToDouble<F>(b), halfToDouble<F>(c)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -396,11 +397,14 @@ BinaryFn kvq::emu::num::findBinary(FOp op, FType type, const FpMode &mode) {
   }
   switch (op) {
   case FOp::Add:
-    FOR_TYPES(2, addF16, addBF16, softAdd<Format::F32>, softAdd<Format::F64>);
+    FOR_TYPES(2, halfAdd<Format::F16>, halfAdd<Format::BF16>,
+              softAdd<Format::F32>, softAdd<Format::F64>);
   case FOp::Sub:
-    FOR_TYPES(2, subF16, subBF16, softSub<Format::F32>, softSub<Format::F64>);
+    FOR_TYPES(2, halfSub<Format::F16>, halfSub<Format::BF16>,
+              softSub<Format::F32>, softSub<Format::F64>);
   case FOp::Mul:
-    FOR_TYPES(2, mulF16, mulBF16, softMul<Format::F32>, softMul<Format::F64>);
+    FOR_TYPES(2, halfMul<Format::F16>, halfMul<Format::BF16>,
+              softMul<Format::F32>, softMul<Format::F64>);
   case FOp::Div:
     if (type == FType::F32)
       return scalar2<softDiv<Format::F32>, 32>;
@@ -440,7 +444,8 @@ TernaryFn kvq::emu::num::findTernary(FOp op, FType type, const FpMode &mode) {
       if (type == FType::F64)
         return hostFmaF64;
     }
-    FOR_TYPES(3, fmaF16, fmaBF16, softFma<Format::F32>, softFma<Format::F64>);
+    FOR_TYPES(3, halfFma<Format::F16>, halfFma<Format::BF16>,
+              softFma<Format::F32>, softFma<Format::F64>);
   case FOp::Min3:
     return type == FType::F32 ? scalar3<doMinMax3<Format::F32, false>, 32>
                               : nullptr;

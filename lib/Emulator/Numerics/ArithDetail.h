@@ -13,10 +13,21 @@
 
 namespace kvq::emu::num {
 
+/// HostFPScopes alive on this thread. Reading MXCSR costs as much as several
+/// instructions, so that inside a scope it is not read.
+#if defined(__GNUC__) || defined(__clang__)
+extern thread_local unsigned hostScopes
+    __attribute__((tls_model("initial-exec")));
+#else
+extern thread_local unsigned hostScopes;
+#endif
+
 /// True if host floating point rounds to nearest, keeps subnormals and does not
 /// trap. Where this cannot be asked, arithmetic is soft.
 inline bool hostIsDefault() {
 #ifdef KVQ_EMU_HAS_MXCSR
+  if (hostScopes != 0)
+    return true;
   // Sticky exception flags (bits 0-5) do not matter.
   return (_mm_getcsr() & 0xffc0) == 0x1f80;
 #else
@@ -44,6 +55,39 @@ inline uint64_t bitsOf(double d) {
   uint64_t w;
   std::memcpy(&w, &d, sizeof w);
   return w;
+}
+
+/// f16 to binary64. The binary64 is never subnormal, so that no host flag
+/// matters.
+inline double f16ToDouble(uint64_t h) {
+  uint64_t exp = h & 0x7c00, man = h & 0x3ff;
+  uint64_t sign = (h & 0x8000) << 48;
+  uint64_t magnitude;
+  if (exp == 0)
+    magnitude =
+        bitsOf(static_cast<double>(static_cast<int64_t>(man)) * 0x1p-24);
+  else
+    magnitude = ((h & 0x7fff) << 42) +
+                (uint64_t(exp == 0x7c00 ? 2047 - 31 : 1023 - 15) << 52);
+  return asDouble(magnitude | sign);
+}
+
+/// bf16 to binary64, with the host in its default state.
+inline double bf16ToDouble(uint64_t h) { return asFloat(h << 16); }
+
+/// x + y in binary64, rounded to odd: an inexact sum gets an odd last bit next
+/// to the exact value, so that rounding it again to at most 51 bits is the same
+/// as rounding the exact sum. With the host in its default state; no overflow.
+inline double addToOdd(double x, double y) {
+  double s = x + y;
+  double t = s - x;
+  double error = (x - (s - t)) + (y - t);
+  if (error == 0 || error != error)
+    return s;
+  uint64_t w = bitsOf(s);
+  if (!(w & 1))
+    w += (error > 0) == (s > 0) ? 1 : -1;
+  return asDouble(w);
 }
 
 /// Mantissa bits of the four arithmetic formats.

@@ -250,13 +250,24 @@ uint64_t floatToFloat(const CvtSpec &s, const uint64_t *in) {
 /// One element of format `from` to one of the destination's format.
 uint64_t convertElement(const TypeInfo &dst, Format from, uint64_t bits,
                         const EncodeOptions &o) {
-  if (from == Format::F32 && o.round == Round::RN && !o.relu && !o.satfinite) {
-    if (dst.format == Format::F16)
+  Format to = dst.format;
+  if (o.round == Round::RN && !o.relu && to != Format::UE8M0) {
+    if (from == Format::F32 && !o.satfinite && to == Format::F16)
       return narrowFromF64<5, 10>(widenToF64(bits, 8, 23, 127), 0x7fff);
-    if (dst.format == Format::BF16)
+    if (from == Format::F32 && !o.satfinite && to == Format::BF16)
       return narrowFromF64<8, 7>(widenToF64(bits, 8, 23, 127), 0x7fff);
+    const FormatInfo &f = info(to);
+    uint64_t overflow = o.satfinite || f.specials == Specials::None
+                            ? f.maxFinite
+                        : f.specials == Specials::IEEE ? f.maxFinite + 1
+                                                       : f.canonNaN;
+    uint64_t nan = f.specials == Specials::None ? f.maxFinite : f.canonNaN;
+    uint64_t wide = from == Format::F32   ? widenToF64(bits, 8, 23, 127)
+                    : from == Format::F16 ? widenToF64(bits, 5, 10, 15)
+                                          : widenToF64(bits, 8, 7, 127);
+    return narrowRN(wide, f.expBits, f.manBits, f.maxFinite, overflow, nan);
   }
-  return encode(dst.format, decode(from, bits), o);
+  return encode(to, decode(from, bits), o);
 }
 
 /// The scale factor of S2F6 for one element, as a power of two. False for NaN.
@@ -304,7 +315,12 @@ uint64_t pairFromHalves(const CvtSpec &s, const uint64_t *in) {
   EncodeOptions o = encodeOptions(s);
   uint64_t out = 0;
   for (unsigned i = 0; i != 2; ++i) {
-    Real r = decode(src.format, (in[0] >> (16 * i)) & 0xffff);
+    uint64_t bits = (in[0] >> (16 * i)) & 0xffff;
+    if (dst.format != Format::S2F6) {
+      out |= convertElement(dst, src.format, bits, o) << (i * dst.elementBits);
+      continue;
+    }
+    Real r = decode(src.format, bits);
     int e;
     if (!scaleExponent(s, s.scaled ? in[1] : 0, i, e))
       r = Real::nan();

@@ -287,11 +287,14 @@ struct SmallTables {
 };
 } // namespace
 
+const double *kvq::emu::num::smallTable(Format format) {
+  static const SmallTables tables;
+  return tables.values[static_cast<unsigned>(format)].data();
+}
+
 double kvq::emu::num::toDouble(Format format, uint64_t bits) {
-  if (info(format).bits <= 8) {
-    static const SmallTables tables;
-    return tables.values[static_cast<unsigned>(format)][bits & 0xff];
-  }
+  if (info(format).bits <= 8)
+    return smallTable(format)[bits & 0xff];
   uint64_t out;
   switch (format) {
   case Format::F64:

@@ -17,35 +17,48 @@ uint64_t encodeIEEE(const FormatInfo &format, const Real &value,
 /// infinities.
 uint64_t roundToInteger(const Real &value, Round round, bool &overflow);
 
-/// RN of the binary64 with these bits to a narrower IEEE format, on integers
-/// only. NaN becomes `canonNaN`.
-template <unsigned ExpBits, unsigned ManBits>
-inline uint64_t narrowFromF64(uint64_t bits, uint64_t canonNaN) {
-  constexpr int bias = (1 << (ExpBits - 1)) - 1;
-  constexpr uint64_t inf = ((uint64_t(1) << ExpBits) - 1) << ManBits;
-  uint64_t sign = (bits >> 63) << (ExpBits + ManBits);
+/// RN of the binary64 with these bits to a narrower format with a bias of
+/// 2^(expBits-1) - 1, on integers only. Codes above `maxFinite`, infinities
+/// included, become `overflow`; NaN becomes `canonNaN`, both without a sign
+/// for NaN and with it for `overflow`.
+inline uint64_t narrowRN(uint64_t bits, unsigned expBits, unsigned manBits,
+                         uint64_t maxFinite, uint64_t overflow,
+                         uint64_t canonNaN) {
+  int bias = (1 << (expBits - 1)) - 1;
+  uint64_t sign = (bits >> 63) << (expBits + manBits);
   uint64_t magnitude = bits & ~(uint64_t(1) << 63);
-  if (magnitude >= uint64_t(0x7ff) << 52)
-    return magnitude > uint64_t(0x7ff) << 52 ? canonNaN : inf | sign;
+  if (magnitude > uint64_t(0x7ff) << 52)
+    return canonNaN;
   int e = static_cast<int>(magnitude >> 52) - 1023;
-  if (e > bias)
-    return inf | sign;
+  if (e > bias + 1)
+    return overflow | sign;
   // Subnormal binary64 values are below half of any narrower subnormal.
-  if (e < -bias - static_cast<int>(ManBits))
+  if (e < -bias - static_cast<int>(manBits))
     return sign;
   uint64_t sig = (magnitude & ((uint64_t(1) << 52) - 1)) | uint64_t(1) << 52;
-  unsigned shift = 52 - ManBits;
+  unsigned shift = 52 - manBits;
   uint64_t base = 0;
   if (e >= 1 - bias)
-    base = static_cast<uint64_t>(e + bias - 1) << ManBits;
+    base = static_cast<uint64_t>(e + bias - 1) << manBits;
   else
     shift += static_cast<unsigned>(1 - bias - e);
   uint64_t half = uint64_t(1) << (shift - 1);
   uint64_t kept = sig >> shift;
   uint64_t rest = sig & ((half << 1) - 1);
   kept += rest > half || (rest == half && (kept & 1));
-  return (base + kept) | sign;
+  uint64_t code = base + kept;
+  return (code > maxFinite ? overflow : code) | sign;
 }
+
+/// narrowRN() to a format of IEEE shape.
+template <unsigned ExpBits, unsigned ManBits>
+inline uint64_t narrowFromF64(uint64_t bits, uint64_t canonNaN) {
+  constexpr uint64_t inf = ((uint64_t(1) << ExpBits) - 1) << ManBits;
+  return narrowRN(bits, ExpBits, ManBits, inf - 1, inf, canonNaN);
+}
+
+/// The values of all 256 bytes in a format of at most 8 bits.
+const double *smallTable(Format format);
 
 /// Bits of the binary64 that equals a code of a narrower IEEE format. NaNs keep
 /// their payload in the top bits.

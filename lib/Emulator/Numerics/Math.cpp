@@ -17,16 +17,22 @@
 
 using namespace kvq::emu::num;
 
+thread_local unsigned kvq::emu::num::hostScopes = 0;
+
 HostFPScope::HostFPScope() : saved(0) {
 #ifdef KVQ_EMU_HAS_MXCSR
-  saved = _mm_getcsr();
-  _mm_setcsr(0x1f80);
+  if (hostScopes == 0) {
+    saved = _mm_getcsr();
+    _mm_setcsr(0x1f80);
+  }
+  ++hostScopes;
 #endif
 }
 HostFPScope::~HostFPScope() {
 #ifdef KVQ_EMU_HAS_MXCSR
   // The caller's sticky flags are kept as they were.
-  _mm_setcsr(saved);
+  if (--hostScopes == 0)
+    _mm_setcsr(saved);
 #endif
 }
 
@@ -142,8 +148,14 @@ uint64_t finish(Format f, FOp op, double x, double y, const FpMode &mode,
                         fromDouble(perturbed(y, f, boundOf(op, f, x),
                                              noise(*mode.perturb, op, a, b))),
                         nearest, {});
-  uint64_t low = encodeResult(f, fromDouble(y * (1 - 0x1p-50)), nearest, {});
-  uint64_t high = encodeResult(f, fromDouble(y * (1 + 0x1p-50)), nearest, {});
+  auto round = [&](double v) -> uint64_t {
+    if (f != Format::F32 || mode.sat)
+      return encodeResult(f, fromDouble(v), nearest, {});
+    uint32_t w = roundToF32(v);
+    return mode.ftz && !(w & 0x7f800000) ? w & 0x80000000 : w;
+  };
+  uint64_t low = round(y * (1 - 0x1p-50));
+  uint64_t high = round(y * (1 + 0x1p-50));
   if (low == high)
     return low;
   return encodeResult(f, refine(), nearest, {});
@@ -187,24 +199,34 @@ uint64_t transcendental(uint64_t a, const FpMode &m) {
 
 Real oneReal() { return Real::make(false, 1, 0); }
 
+/// Round to nearest by the host, .ftz included. False where it cannot be.
+template <Format F>
+bool hostCan(uint64_t &a, const FpMode &m) {
+  if (m.round != Round::RN || m.sat || isNaNBits(F, a) || !hostIsDefault())
+    return false;
+  if (m.ftz && isSubnormalBits(F, a))
+    a &= signMask(F);
+  return true;
+}
+template <Format F>
+uint64_t flushed(uint64_t r, const FpMode &m) {
+  return m.ftz && isSubnormalBits(F, r) ? r & signMask(F) : r;
+}
+
 template <Format F>
 uint64_t doRcp(uint64_t a, const FpMode &m) {
-  if (hostIsDefault() && m.round == Round::RN && !m.ftz && !isNaNBits(F, a)) {
-    if (F == Format::F32)
-      return bitsOf(1.0f / asFloat(a));
-    return bitsOf(1.0 / asDouble(a));
-  }
+  if (hostCan<F>(a, m))
+    return flushed<F>(F == Format::F32 ? bitsOf(1.0f / asFloat(a))
+                                       : bitsOf(1.0 / asDouble(a)),
+                      m);
   return encodeResult(F, divExact(oneReal(), decodeFlushed(F, a, m)), m, {a});
 }
 
 template <Format F>
 uint64_t doSqrt(uint64_t a, const FpMode &m) {
-  if (hostIsDefault() && m.round == Round::RN && !m.ftz && !isNaNBits(F, a) &&
-      !signBit(F, a)) {
-    if (F == Format::F32)
-      return bitsOf(std::sqrt(asFloat(a)));
-    return bitsOf(std::sqrt(asDouble(a)));
-  }
+  if (!signBit(F, a) && hostCan<F>(a, m))
+    return F == Format::F32 ? bitsOf(std::sqrt(asFloat(a)))
+                            : bitsOf(std::sqrt(asDouble(a)));
   return encodeResult(F, sqrtExact(decodeFlushed(F, a, m)), m, {a});
 }
 
@@ -216,6 +238,18 @@ Real rsqrtExact(const Real &x) {
   if (x.negative)
     return Real::nan();
   return sqrtExact(divExact(oneReal(), x));
+}
+
+uint64_t rsqrtF32(uint64_t a, const FpMode &m) {
+  constexpr Format F = Format::F32;
+  if (!signBit(F, a) && hostCan<F>(a, m)) {
+    // Two roundings of binary64 are within 2^-51: see finish().
+    double y = 1 / std::sqrt(static_cast<double>(asFloat(a)));
+    uint32_t low = roundToF32(y * (1 - 0x1p-50));
+    if (low == roundToF32(y * (1 + 0x1p-50)))
+      return low;
+  }
+  return encodeResult(F, rsqrtExact(decodeFlushed(F, a, m)), m, {a});
 }
 
 /// The approximate f32 forms: the same values to nearest, or moved.
@@ -230,7 +264,7 @@ uint64_t approximate(uint64_t a, const FpMode &mode) {
   else if (Op == FOp::SqrtApprox)
     exact = doSqrt<F>(a, m);
   else
-    exact = encodeResult(F, rsqrtExact(decodeFlushed(F, a, m)), m, {a});
+    exact = rsqrtF32(a, m);
   if (!m.perturb || isNaNBits(F, exact))
     return exact;
   HostFPScope scope;
@@ -276,6 +310,12 @@ uint64_t divApproximate(uint64_t a, uint64_t b, const FpMode &mode) {
   m.round = Round::RN;
   a &= 0xffffffff;
   b &= 0xffffffff;
+  uint64_t x32 = a, y32 = b;
+  if (!m.perturb && (b & 0x7fffffff) <= 0x7e800000 && hostCan<F>(x32, m) &&
+      hostCan<F>(y32, m)) {
+    float q = asFloat(x32) / asFloat(y32);
+    return q == q ? flushed<F>(bitsOf(q), m) : info(F).canonNaN;
+  }
   Real x = decodeFlushed(F, a, m), y = decodeFlushed(F, b, m);
   // Above 2^126 the reciprocal of b is taken as zero.
   if (Op == FOp::DivApprox && y.isFinite() && (b & 0x7fffffff) > 0x7e800000 &&

@@ -2,6 +2,7 @@
 
 #include "kvq/Emulator/Numerics/MatrixMultiply.h"
 #include "ArithDetail.h"
+#include "FormatDetail.h"
 #include "MmaDetail.h"
 #include "llvm/ADT/Twine.h"
 #include <cmath>
@@ -12,103 +13,130 @@ using namespace kvq::emu::num;
 // The contract
 //===----------------------------------------------------------------------===//
 
-/// Columns are taken eight at a time so that their accumulators stay in
-/// registers for all of K. Products are exact, so that contraction to an fma,
-/// where the compiler does it, changes nothing.
-#define KVQ_EMU_MULTIPLY_BODY                                                  \
-  for (unsigned m = 0; m != M; ++m) {                                          \
-    double *row = acc + static_cast<size_t>(m) * ldAcc;                        \
-    const double *x = a + static_cast<size_t>(m) * K;                          \
-    unsigned n = 0;                                                            \
-    for (; n + 8 <= N; n += 8) {                                               \
-      double sum[8];                                                           \
-      for (unsigned j = 0; j != 8; ++j)                                        \
-        sum[j] = row[n + j];                                                   \
-      for (unsigned k = 0; k != K; ++k) {                                      \
-        const double *y = b + static_cast<size_t>(k) * ldB + n;                \
-        for (unsigned j = 0; j != 8; ++j)                                      \
-          sum[j] += x[k] * y[j];                                               \
-      }                                                                        \
-      for (unsigned j = 0; j != 8; ++j)                                        \
-        row[n + j] = sum[j];                                                   \
-    }                                                                          \
-    for (; n != N; ++n) {                                                      \
-      double sum = row[n];                                                     \
-      for (unsigned k = 0; k != K; ++k)                                        \
-        sum += x[k] * b[static_cast<size_t>(k) * ldB + n];                     \
-      row[n] = sum;                                                            \
-    }                                                                          \
+namespace {
+
+/// Blocks of four rows by eight columns, whose accumulators stay in registers
+/// for all of K. Products are exact, so that contraction to an fma, where the
+/// compiler does it, changes nothing.
+template <typename T>
+__attribute__((always_inline)) inline void
+multiplyBlocks(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
+               unsigned M, unsigned N, unsigned K) {
+  constexpr unsigned rows = 4, columns = 8;
+  unsigned m = 0;
+  for (; m + rows <= M; m += rows) {
+    T *out = acc + static_cast<size_t>(m) * ldAcc;
+    const T *x = a + static_cast<size_t>(m) * K;
+    for (unsigned n = 0; n + columns <= N; n += columns) {
+      T sum[rows][columns];
+      for (unsigned r = 0; r != rows; ++r)
+        for (unsigned j = 0; j != columns; ++j)
+          sum[r][j] = out[r * ldAcc + n + j];
+      for (unsigned k = 0; k != K; ++k) {
+        const T *y = b + static_cast<size_t>(k) * ldB + n;
+        for (unsigned r = 0; r != rows; ++r)
+          for (unsigned j = 0; j != columns; ++j)
+            sum[r][j] += x[r * K + k] * y[j];
+      }
+      for (unsigned r = 0; r != rows; ++r)
+        for (unsigned j = 0; j != columns; ++j)
+          out[r * ldAcc + n + j] = sum[r][j];
+    }
   }
+  // What the blocks left over: rows below them, columns beside them.
+  for (unsigned i = 0; i != M; ++i)
+    for (unsigned n = i < m ? N / columns * columns : 0; n != N; ++n) {
+      T sum = acc[static_cast<size_t>(i) * ldAcc + n];
+      for (unsigned k = 0; k != K; ++k)
+        sum += a[static_cast<size_t>(i) * K + k] *
+               b[static_cast<size_t>(k) * ldB + n];
+      acc[static_cast<size_t>(i) * ldAcc + n] = sum;
+    }
+}
 
 #ifdef __x86_64__
-__attribute__((noinline, target("avx2"))) static void
-multiplyAVX2(double *acc, unsigned ldAcc, const double *a, const double *b,
-             unsigned ldB, unsigned M, unsigned N, unsigned K) {
-  KVQ_EMU_MULTIPLY_BODY
+template <typename T>
+__attribute__((noinline, target("avx2,fma"))) void
+multiplyAVX2(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
+             unsigned M, unsigned N, unsigned K) {
+  multiplyBlocks(acc, ldAcc, a, b, ldB, M, N, K);
 }
 #endif
 
-__attribute__((noinline)) static void
-multiplyBase(double *acc, unsigned ldAcc, const double *a, const double *b,
-             unsigned ldB, unsigned M, unsigned N, unsigned K) {
-  KVQ_EMU_MULTIPLY_BODY
+template <typename T>
+__attribute__((noinline)) void
+multiplyBase(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
+             unsigned M, unsigned N, unsigned K) {
+  multiplyBlocks(acc, ldAcc, a, b, ldB, M, N, K);
 }
 
-void kvq::emu::num::multiplyAccumulate(double *acc, unsigned ldAcc,
-                                       const double *a, const double *b,
-                                       unsigned ldB, unsigned M, unsigned N,
-                                       unsigned K) {
+template <typename T>
+void multiply(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
+              unsigned M, unsigned N, unsigned K) {
 #ifdef __x86_64__
-  static const bool hasAVX2 = __builtin_cpu_supports("avx2");
+  static const bool hasAVX2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (hasAVX2)
     return multiplyAVX2(acc, ldAcc, a, b, ldB, M, N, K);
 #endif
   multiplyBase(acc, ldAcc, a, b, ldB, M, N, K);
 }
 
+} // namespace
+
+void kvq::emu::num::multiplyAccumulate(double *acc, unsigned ldAcc,
+                                       const double *a, const double *b,
+                                       unsigned ldB, unsigned M, unsigned N,
+                                       unsigned K) {
+  multiply(acc, ldAcc, a, b, ldB, M, N, K);
+}
+
+void kvq::emu::num::multiplyIntegers(uint32_t *acc, unsigned ldAcc,
+                                     const uint32_t *a, const uint32_t *b,
+                                     unsigned ldB, unsigned M, unsigned N,
+                                     unsigned K) {
+  multiply(acc, ldAcc, a, b, ldB, M, N, K);
+}
+
 uint32_t kvq::emu::num::roundAccumulatorF32(double value) {
-  return roundToF32(value);
+  if (!hostIsDefault())
+    return roundToF32(value);
+  return value == value ? bitsOf(static_cast<float>(value)) : 0x7fffffff;
 }
 uint16_t kvq::emu::num::roundAccumulatorF16(double value) {
   return roundToF16(value);
 }
 
-/// f16 to binary64: the common case by moving bits, subnormals by an exact
-/// integer conversion (the binary64 is never subnormal itself).
-static double decodeF16(uint16_t h) {
-  uint64_t exp = h & 0x7c00, man = h & 0x3ff;
-  uint64_t sign = static_cast<uint64_t>(h & 0x8000) << 48;
-  if (exp == 0x7c00 || exp == 0)
-    return exp ? toDouble(Format::F16, h)
-               : asDouble(bitsOf(static_cast<double>(man) * 0x1p-24) | sign);
-  return asDouble(((uint64_t(h) & 0x7fff) << 42) + (uint64_t(1023 - 15) << 52) |
-                  sign);
-}
-
 void kvq::emu::num::decodeElements(Format format, const void *data,
                                    unsigned bits, unsigned count, double *out) {
   const auto *bytes = static_cast<const uint8_t *>(data);
-  for (unsigned i = 0; i != count; ++i) {
-    switch (bits) {
-    case 4:
-      out[i] = toDouble(format, (bytes[i / 2] >> (4 * (i % 2))) & 0xf);
-      break;
-    case 16: {
+  if (bits <= 8) {
+    const double *table = smallTable(format);
+    if (bits == 4) {
+      for (unsigned i = 0; i != count; ++i)
+        out[i] = table[(bytes[i / 2] >> (4 * (i % 2))) & 0xf];
+    } else {
+      for (unsigned i = 0; i != count; ++i)
+        out[i] = table[bytes[i]];
+    }
+    return;
+  }
+  bool host = hostIsDefault();
+  if (bits == 16) {
+    for (unsigned i = 0; i != count; ++i) {
       uint16_t h;
       std::memcpy(&h, bytes + 2 * i, 2);
-      out[i] = format == Format::F16 ? decodeF16(h) : toDouble(format, h);
-      break;
+      out[i] = format == Format::F16 ? f16ToDouble(h)
+               : host                ? bf16ToDouble(h)
+                                     : toDouble(format, h);
     }
-    case 32: {
-      uint32_t w;
-      std::memcpy(&w, bytes + 4 * i, 4);
-      out[i] = toDouble(format, w);
-      break;
-    }
-    default:
-      out[i] = toDouble(format, bytes[i]);
-      break;
-    }
+    return;
+  }
+  uint32_t mask = format == Format::TF32 ? 0xffffe000 : 0xffffffff;
+  for (unsigned i = 0; i != count; ++i) {
+    uint32_t w;
+    std::memcpy(&w, bytes + 4 * i, 4);
+    out[i] = host ? asFloat(w & mask) : toDouble(format, w);
   }
 }
 

@@ -4,7 +4,6 @@
 #include "MmaDetail.h"
 #include "kvq/Emulator/Numerics/MatrixMultiply.h"
 #include <array>
-#include <optional>
 
 using namespace kvq::emu::num;
 
@@ -37,28 +36,17 @@ Format formatOf(MmaType t) {
   }
 }
 
-/// Element `index` of a lane's fragment, as bits.
-uint64_t element(const uint32_t *regs, unsigned bits, unsigned index) {
-  if (bits == 64)
-    return regs[2 * index] | static_cast<uint64_t>(regs[2 * index + 1]) << 32;
-  if (bits == 32)
-    return regs[index];
+/// Element `index` of a lane's fragment, of at most 16 bits.
+uint32_t element(const uint32_t *regs, unsigned bits, unsigned index) {
   unsigned perReg = 32 / bits;
   return (regs[index / perReg] >> (bits * (index % perReg))) &
          ((1u << bits) - 1);
 }
 
-void setElement(uint32_t *regs, unsigned bits, unsigned index, uint64_t value) {
-  if (bits == 64) {
-    regs[2 * index] = static_cast<uint32_t>(value);
-    regs[2 * index + 1] = static_cast<uint32_t>(value >> 32);
-  } else if (bits == 32) {
-    regs[index] = static_cast<uint32_t>(value);
-  } else {
-    uint32_t &word = regs[index / 2];
-    unsigned shift = 16 * (index % 2);
-    word = (word & ~(0xffffu << shift)) | static_cast<uint32_t>(value) << shift;
-  }
+void setHalf(uint32_t *regs, unsigned index, uint16_t value) {
+  uint32_t &word = regs[index / 2];
+  unsigned shift = 16 * (index % 2);
+  word = (word & ~(0xffffu << shift)) | static_cast<uint32_t>(value) << shift;
 }
 
 /// Where every element of the operands lies. A kernel repeats few kinds of mma
@@ -134,11 +122,9 @@ void decodeFragment(const Placement &p, bool isA, MmaType type,
     const uint32_t *r = regs + lane * words;
     const uint16_t *at = table + lane * count;
     double values[64];
-    if (bits == 64 || shifted) {
-      for (unsigned i = 0; i != count; ++i) {
-        uint64_t e = element(r, bits, i);
-        values[i] = toDouble(f, shifted ? (e >> 2) & 0xf : e);
-      }
+    if (shifted) {
+      for (unsigned i = 0; i != count; ++i)
+        values[i] = toDouble(f, (element(r, bits, i) >> 2) & 0xf);
     } else {
       decodeElements(f, r, bits, count, values);
     }
@@ -179,87 +165,124 @@ void executeFloat(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
     for (unsigned lane = 0; lane != warpSize; ++lane)
       if (inProduct(quads, lane, q))
         for (unsigned i = 0; i != p.countC; ++i) {
-          uint64_t e = element(c + lane * p.regsC, p.bitsC, i);
-          acc[p.c[lane * p.countC + i]] =
-              toDouble(s.c == MmaType::F16 ? Format::F16 : Format::F32, e);
+          const uint32_t *r = c + lane * p.regsC;
+          acc[p.c[lane * p.countC + i]] = s.c == MmaType::F16
+                                              ? f16ToDouble(element(r, 16, i))
+                                              : asFloat(r[i]);
         }
     multiplyAccumulate(acc, s.n, x, y, s.n, s.m, s.n, s.k);
     for (unsigned lane = 0; lane != warpSize; ++lane)
       if (inProduct(quads, lane, q))
         for (unsigned i = 0; i != p.countD; ++i) {
           double v = acc[p.d[lane * p.countD + i]];
-          setElement(d + lane * p.regsD, p.bitsD, i,
-                     s.d == MmaType::F16 ? roundAccumulatorF16(v)
-                                         : roundAccumulatorF32(v));
+          uint32_t *r = d + lane * p.regsD;
+          if (s.d == MmaType::F16)
+            setHalf(r, i, roundAccumulatorF16(v));
+          else
+            r[i] = v == v ? bitsOf(static_cast<float>(v)) : 0x7fffffff;
         }
   }
 }
 
+#ifdef __x86_64__
+/// acc = fma(x[k], y[k], acc) over increasing k, to nearest by the host. A NaN
+/// result may have another payload than fma.f64 gives it.
+__attribute__((noinline, target("fma"))) double
+chainFMA(const double *x, const double *y, unsigned strideY, unsigned k,
+         double acc) {
+  for (unsigned i = 0; i != k; ++i)
+    acc = __builtin_fma(x[i], y[i * strideY], acc);
+  return acc;
+}
+#endif
+
 void executeF64(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
                 const uint32_t *c, uint32_t *d) {
   const Placement &p = placement(s);
-  uint64_t x[16 * 16], y[16 * 8], acc[16 * 8];
+  double x[16 * 16], y[16 * 8], acc[16 * 8];
+  auto gather = [](const uint32_t *regs, unsigned count, const uint16_t *at,
+                   double *out) {
+    for (unsigned i = 0; i != count; ++i)
+      std::memcpy(&out[at[i]], regs + 2 * i, 8);
+  };
   for (unsigned lane = 0; lane != warpSize; ++lane) {
-    for (unsigned i = 0; i != p.countA; ++i)
-      x[p.a[lane * p.countA + i]] = element(a + lane * p.regsA, 64, i);
-    for (unsigned i = 0; i != p.countB; ++i)
-      y[p.b[lane * p.countB + i]] = element(b + lane * p.regsB, 64, i);
-    for (unsigned i = 0; i != p.countC; ++i)
-      acc[p.c[lane * p.countC + i]] = element(c + lane * p.regsC, 64, i);
+    gather(a + lane * p.regsA, p.countA, p.a.data() + lane * p.countA, x);
+    gather(b + lane * p.regsB, p.countB, p.b.data() + lane * p.countB, y);
+    gather(c + lane * p.regsC, p.countC, p.c.data() + lane * p.countC, acc);
   }
+  HostFPScope scope;
   FpMode mode;
   mode.round = s.round;
   TernaryFn fma = findTernary(FOp::Fma, FType::F64, mode);
+  bool fast = false;
+#ifdef __x86_64__
+  static const bool hasFMA = __builtin_cpu_supports("fma");
+  fast = hasFMA && s.round == Round::RN;
+#endif
   for (unsigned m = 0; m != s.m; ++m)
     for (unsigned n = 0; n != s.n; ++n) {
-      uint64_t sum = acc[m * s.n + n];
+      double &out = acc[m * s.n + n];
+#ifdef __x86_64__
+      if (fast) {
+        double r = chainFMA(x + m * s.k, y + n, s.n, s.k, out);
+        if (r == r) {
+          out = r;
+          continue;
+        }
+      }
+#endif
+      uint64_t sum = bitsOf(out);
       for (unsigned k = 0; k != s.k; ++k)
-        sum = fma(x[m * s.k + k], y[k * s.n + n], sum, mode);
-      acc[m * s.n + n] = sum;
+        sum = fma(bitsOf(x[m * s.k + k]), bitsOf(y[k * s.n + n]), sum, mode);
+      out = asDouble(sum);
     }
   for (unsigned lane = 0; lane != warpSize; ++lane)
     for (unsigned i = 0; i != p.countD; ++i)
-      setElement(d + lane * p.regsD, 64, i, acc[p.d[lane * p.countD + i]]);
+      std::memcpy(d + lane * p.regsD + 2 * i, &acc[p.d[lane * p.countD + i]],
+                  8);
 }
 
-int32_t integerElement(MmaType t, uint64_t bits) {
+/// An element extended to 32 bits, two's complement.
+uint32_t integerElement(MmaType t, uint64_t bits) {
   switch (t) {
   case MmaType::S8:
-    return static_cast<int8_t>(bits);
+    return static_cast<uint32_t>(static_cast<int8_t>(bits));
   case MmaType::S4:
-    return static_cast<int32_t>(bits << 28) >> 28;
+    return (static_cast<uint32_t>(bits) ^ 8) - 8;
   default:
-    return static_cast<int32_t>(bits);
+    return static_cast<uint32_t>(bits);
   }
+}
+
+/// Elements of 4 or 8 bits, packed from the low bits of `words` on.
+void decodeIntegers(MmaType t, const uint32_t *words, unsigned count,
+                    const uint16_t *at, uint32_t *out) {
+  const auto *bytes = reinterpret_cast<const uint8_t *>(words);
+  if (t == MmaType::S8 || t == MmaType::U8) {
+    for (unsigned i = 0; i != count; ++i)
+      out[at[i]] = integerElement(t, bytes[i]);
+    return;
+  }
+  for (unsigned i = 0; i != count; ++i)
+    out[at[i]] = integerElement(t, (bytes[i / 2] >> (4 * (i % 2))) & 0xf);
 }
 
 void executeInteger(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
                     const uint32_t *c, uint32_t *d) {
   const Placement &p = placement(s);
-  int32_t x[16 * 64], y[64 * 8];
-  int64_t acc[16 * 8];
+  uint32_t x[16 * 64], y[64 * 8];
   for (unsigned lane = 0; lane != warpSize; ++lane) {
-    for (unsigned i = 0; i != p.countA; ++i)
-      x[p.a[lane * p.countA + i]] =
-          integerElement(s.a, element(a + lane * p.regsA, p.bitsA, i));
-    for (unsigned i = 0; i != p.countB; ++i)
-      y[p.b[lane * p.countB + i]] =
-          integerElement(s.b, element(b + lane * p.regsB, p.bitsB, i));
-    for (unsigned i = 0; i != p.countC; ++i)
-      acc[p.c[lane * p.countC + i]] =
-          static_cast<int32_t>(c[lane * p.regsC + i]);
+    decodeIntegers(s.a, a + lane * p.regsA, p.countA,
+                   p.a.data() + lane * p.countA, x);
+    decodeIntegers(s.b, b + lane * p.regsB, p.countB,
+                   p.b.data() + lane * p.countB, y);
   }
-  for (unsigned m = 0; m != s.m; ++m) {
-    int32_t sum[8] = {};
-    for (unsigned k = 0; k != s.k; ++k)
-      for (unsigned n = 0; n != 8; ++n)
-        sum[n] += x[m * s.k + k] * y[k * 8 + n];
-    for (unsigned n = 0; n != 8; ++n)
-      acc[m * 8 + n] += sum[n];
-  }
+  uint32_t sum[16 * 8] = {};
+  multiplyIntegers(sum, s.n, x, y, s.n, s.m, s.n, s.k);
   for (unsigned lane = 0; lane != warpSize; ++lane)
     for (unsigned i = 0; i != p.countD; ++i) {
-      int64_t v = acc[p.d[lane * p.countD + i]];
+      int64_t v = static_cast<int32_t>(c[lane * p.regsC + i]);
+      v += static_cast<int32_t>(sum[p.d[lane * p.countD + i]]);
       if (s.satfinite)
         v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
       d[lane * p.regsD + i] = static_cast<uint32_t>(v);
@@ -311,9 +334,7 @@ void kvq::emu::num::executeMma(const MmaSpec &s, const uint32_t *a,
   case MmaType::B1:
     return executeBits(s, a, b, c, d);
   default: {
-    std::optional<HostFPScope> scope;
-    if (!hostIsDefault())
-      scope.emplace();
+    HostFPScope scope;
     return executeFloat(s, a, b, c, d, scales);
   }
   }

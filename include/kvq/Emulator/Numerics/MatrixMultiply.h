@@ -58,12 +58,19 @@ void multiplyAccumulate(double *acc, unsigned ldAcc, const double *a,
                         const double *b, unsigned ldB, unsigned M, unsigned N,
                         unsigned K);
 
+/// The same on integers modulo 2^32 (two's complement): for operands of at most
+/// 8 bits and K below 2^15 a sum that starts at zero is exact.
+void multiplyIntegers(uint32_t *acc, unsigned ldAcc, const uint32_t *a,
+                      const uint32_t *b, unsigned ldB, unsigned M, unsigned N,
+                      unsigned K);
+
 /// The final rounding of the contract: RN to f32 or f16, NaN canonical.
 uint32_t roundAccumulatorF32(double value);
 uint16_t roundAccumulatorF16(double value);
 
-/// Decodes `count` elements of `bits` bits each (4, 6, 8, 16 or 32), packed
-/// from the low bits of `data` on. 6-bit elements sit in bytes. Exact.
+/// Decodes `count` elements that are `bits` apart (4, 8, 16 or 32), packed from
+/// the low bits of `data` on; 6-bit elements sit in bytes, whose upper two bits
+/// are ignored. Exact.
 void decodeElements(Format format, const void *data, unsigned bits,
                     unsigned count, double *out);
 
