@@ -69,6 +69,12 @@ llvm_config.with_environment("PATH", config.kvq_tools_dir, append_path=True)
 llvm_config.with_environment(
     "PYTHONPATH", os.path.join(config.kvq_src_root, "python"), append_path=True
 )
+# The oracle package of the Python tests.
+llvm_config.with_environment(
+    "PYTHONPATH",
+    os.path.join(config.kvq_src_root, "test", "python"),
+    append_path=True,
+)
 llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
 llvm_config.with_system_environment(["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"])
