@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace kvq {
 #define GEN_PASS_DEF_LEGALIZESTORAGE
@@ -40,6 +41,10 @@ struct LegalizeStorage : kvq::impl::LegalizeStorageBase<LegalizeStorage> {
     });
     if (illegal)
       return signalPassFailure();
+
+    // Types of blocks are converted with the branches to them.
+    IRRewriter rewriter(&getContext());
+    (void)eraseUnreachableBlocks(rewriter, getOperation()->getRegions());
 
     kvq::StorageTypeConverter converter;
     RewritePatternSet patterns(&getContext());

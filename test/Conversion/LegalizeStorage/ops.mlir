@@ -289,3 +289,15 @@ func.func @untouched(%a: memref<4xf32>, %b: memref<?xi4>, %c: vector<4xf4E2M1FN>
   %0 = memref.cast %a : memref<4xf32> to memref<*xf32>
   return %0 : memref<*xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @unreachable(
+// CHECK-SAME:    memref<8xi8> {llvm.noalias}) -> memref<8xi8>
+// CHECK-NOT:     f4E2M1FN
+func.func @unreachable(%a: memref<16xf4E2M1FN> {llvm.noalias})
+    -> memref<16xf4E2M1FN> {
+  return %a : memref<16xf4E2M1FN>
+^bb1(%b: memref<16xf4E2M1FN>):
+  return %b : memref<16xf4E2M1FN>
+}
