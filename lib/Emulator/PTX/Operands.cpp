@@ -242,10 +242,11 @@ bool Parser::parseAddress(Function &function, const Instruction &instruction,
                                       "variable is",
                                       name.text));
     }
+    bool hasOffset = token.isPunctuation("+") || token.isPunctuation("-");
+    // `+-16` is an offset of -16.
     if (token.isPunctuation("+") && advance())
       return true;
-    if (!token.isPunctuation("]") && !token.isPunctuation(",") &&
-        parseConstant(offset))
+    if (hasOffset && parseConstant(offset))
       return true;
   } else if (parseConstant(offset)) {
     return true;

@@ -269,6 +269,17 @@ bool Parser::parseVariables(const Linkage &linkage, Function *function) {
       return fail(declarator.at, "the variable is larger than 2^40 bytes");
     if (width > 1)
       declarator.dims.push_back(width);
+    // A module's variable may have its own address in its initial value.
+    uint32_t index = 0;
+    bool isNew = false;
+    if (!function) {
+      auto [it, isInserted] = module.variableIndex.try_emplace(
+          declarator.name, module.variables.size());
+      index = it->second;
+      isNew = isInserted;
+      if (isNew)
+        module.variables.push_back(variable);
+    }
     if (token.isPunctuation("=")) {
       if (parseInitializer(variable, declarator))
         return true;
@@ -309,19 +320,13 @@ bool Parser::parseVariables(const Linkage &linkage, Function *function) {
         return true;
       continue;
     }
-    auto [it, isNew] = module.variableIndex.try_emplace(
-        declarator.name, module.variables.size());
-    if (isNew) {
-      module.variables.push_back(std::move(variable));
-      continue;
-    }
-    Variable &previous = module.variables[it->second];
-    if (!previous.isExtern && !variable.isExtern)
+    Variable &known = module.variables[index];
+    if (!isNew && !known.isExtern && !variable.isExtern)
       return fail(
           declarator.at,
           llvm::formatv("variable '{0}' is defined twice", declarator.name));
-    if (previous.isExtern)
-      previous = std::move(variable);
+    if (isNew || known.isExtern)
+      known = std::move(variable);
   } while (token.isPunctuation(","));
   return expect(";", "after a variable");
 }
