@@ -201,7 +201,8 @@ public:
   /// Fails on anything that `allocate` did not return.
   llvm::Error free(uint64_t address);
   /// Makes `bytes` at `host` accessible to kernels, as initialized memory.
-  llvm::Error registerHost(void *host, uint64_t bytes, llvm::StringRef name = "");
+  llvm::Error registerHost(void *host, uint64_t bytes,
+                           llvm::StringRef name = "");
   llvm::Error unregisterHost(void *host);
 
   /// Copies and fills check that the device range lies in one allocation.

@@ -1,0 +1,62 @@
+//===- AsyncCopy.h - cp.async operations under way --------------*- C++ -*-===//
+//
+// A cp.async takes effect between its issue and the wait that observes it. The
+// schedule decides when: at once, only at the wait, or at some moment between.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_EMULATOR_MACHINE_ASYNCCOPY_H
+#define KVQ_EMULATOR_MACHINE_ASYNCCOPY_H
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+namespace kvq::emu {
+
+class Warp;
+struct Op;
+
+struct AsyncCopy {
+  uint8_t lane = 0;
+  uint8_t bytes = 0;
+  /// Bytes that are read; the rest become zero.
+  uint8_t sourceBytes = 0;
+  /// The bytes have been moved.
+  bool done = false;
+  /// The thread has waited for it.
+  bool waited = false;
+  /// Commit group of its thread, counted from 0.
+  uint32_t group = 0;
+  uint8_t *to = nullptr;
+  uint8_t *toWritten = nullptr;
+  const uint8_t *from = nullptr;
+};
+
+/// A `cp.async.mbarrier.arrive` that fires when earlier copies are complete.
+struct AsyncArrive {
+  uint8_t lane = 0;
+  bool fired = false;
+  /// Copies with a sequence number below this one are waited for.
+  uint64_t sequence = 0;
+  uint8_t *barrier = nullptr;
+};
+
+struct AsyncCopyQueue {
+  std::deque<AsyncCopy> copies;
+  std::deque<AsyncArrive> arrives;
+  /// Sequence number of copies.front().
+  uint64_t firstSequence = 0;
+  /// Open commit group of each thread.
+  std::array<uint32_t, 32> group{};
+
+  bool empty() const { return copies.empty() && arrives.empty(); }
+};
+
+/// Moves the bytes of all copies of a warp, or of a random part of them, and
+/// fires the arrivals that this allows. Returns whether anything happened.
+bool advanceAsyncCopies(Warp &warp, bool all);
+
+} // namespace kvq::emu
+
+#endif // KVQ_EMULATOR_MACHINE_ASYNCCOPY_H

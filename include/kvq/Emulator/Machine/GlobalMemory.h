@@ -1,0 +1,96 @@
+//===- GlobalMemory.h - Device allocations with known bounds ----*- C++ -*-===//
+//
+// Device addresses are host addresses: allocations live in one reserved range
+// of the process with unmapped pages around each, and host memory that is
+// registered keeps its own address. Each allocation knows its bounds and,
+// where wanted, which of its bytes have been written.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_EMULATOR_MACHINE_GLOBALMEMORY_H
+#define KVQ_EMULATOR_MACHINE_GLOBALMEMORY_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kvq::emu {
+
+/// A range of zero pages that cost memory only once touched.
+class LazyBytes {
+public:
+  explicit LazyBytes(uint64_t size);
+  ~LazyBytes();
+  LazyBytes(const LazyBytes &) = delete;
+  LazyBytes &operator=(const LazyBytes &) = delete;
+
+  uint8_t *data() { return bytes; }
+  const uint8_t *data() const { return bytes; }
+
+private:
+  uint8_t *bytes = nullptr;
+  uint64_t mapped = 0;
+};
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t size = 0;
+  std::string name;
+  bool registered = false;
+  /// A `.const` variable.
+  bool constant = false;
+  /// One byte per byte, non-zero once written; null where all count as written.
+  std::unique_ptr<LazyBytes> written;
+  /// Two bits per 32-byte sector of the present launch: read, written.
+  std::unique_ptr<LazyBytes> sectors;
+
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return address >= base && bytes <= size && address - base <= size - bytes;
+  }
+};
+
+/// All memory that kernels reach by a global address.
+class GlobalMemory {
+public:
+  GlobalMemory() = default;
+  ~GlobalMemory();
+  GlobalMemory(const GlobalMemory &) = delete;
+  GlobalMemory &operator=(const GlobalMemory &) = delete;
+
+  /// New memory of `bytes` (one page at least), aligned to 256 bytes.
+  /// `trackWrites` asks for the written map. Fails when the range is used up.
+  llvm::Expected<Allocation *> allocate(uint64_t bytes, llvm::StringRef name,
+                                        bool trackWrites);
+  llvm::Error free(uint64_t address);
+  llvm::Error registerHost(uint64_t address, uint64_t bytes,
+                           llvm::StringRef name);
+  llvm::Error unregisterHost(uint64_t address);
+
+  /// The allocation that holds the address, or the nearest one below it.
+  Allocation *findAtOrBelow(uint64_t address);
+  /// The allocation that holds all of the bytes, or null.
+  Allocation *find(uint64_t address, uint64_t bytes) {
+    Allocation *found = findAtOrBelow(address);
+    return found && found->contains(address, bytes) ? found : nullptr;
+  }
+  /// What lies at an address that is out of bounds, in words.
+  std::string describe(uint64_t address);
+  /// Forgets the sector marks of an earlier launch.
+  void clearSectors();
+  /// Counts marked sectors: {read, written}.
+  std::pair<uint64_t, uint64_t> countSectors() const;
+  void markWritten(uint64_t address, uint64_t bytes);
+
+private:
+  std::map<uint64_t, std::unique_ptr<Allocation>> allocations;
+  /// Unused parts of the reserved range: base to size.
+  std::map<uint64_t, uint64_t> unused;
+  uint8_t *arena = nullptr;
+};
+
+} // namespace kvq::emu
+
+#endif // KVQ_EMULATOR_MACHINE_GLOBALMEMORY_H

@@ -1,0 +1,255 @@
+//===- Memory.cpp - From an address to bytes, with checks -----------------===//
+
+#include "kvq/Emulator/Machine/Memory.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+
+using namespace kvq::emu;
+
+static bool outOfBounds(Warp &warp, const Op &op, unsigned lane,
+                        uint64_t address, const std::string &what) {
+  warp.report(FindingKind::OutOfBounds, op, lane, address, what, true);
+  return false;
+}
+
+static bool locateGlobal(Warp &warp, const Op &op, unsigned lane,
+                         uint64_t address, unsigned bytes, Location &result) {
+  Allocation *allocation = warp.launch.memory.find(address, bytes);
+  if (!allocation)
+    return outOfBounds(warp, op, lane, address,
+                       llvm::formatv("{0} bytes of global memory at {1:x}: {2}",
+                                     bytes, address,
+                                     warp.launch.memory.describe(address)));
+  warp.lastAllocation = allocation;
+  result.host = reinterpret_cast<uint8_t *>(address);
+  result.space = Space::Global;
+  result.written = allocation->written ? allocation->written->data() +
+                                             (address - allocation->base)
+                                       : nullptr;
+  return true;
+}
+
+static bool locateShared(Warp &warp, const Op &op, unsigned lane,
+                         uint64_t address, unsigned bytes, bool anyRank,
+                         Location &result) {
+  uint32_t offset = address & ((1u << sharedRankShift) - 1);
+  uint64_t rank = (address & 0xffffffffu) >> sharedRankShift;
+  const auto &ctas = warp.cta.cluster.ctas;
+  if (address >> 32 || rank >= ctas.size() ||
+      (!anyRank && rank != warp.cta.rank))
+    return outOfBounds(
+        warp, op, lane, address,
+        address >> 32 || rank >= ctas.size()
+            ? llvm::formatv("{0:x} is no address of shared memory", address)
+                  .str()
+            : llvm::formatv("{0:x} is in the shared memory of CTA {1} of the "
+                            "cluster, and this instruction takes addresses "
+                            "of its own CTA, {2}",
+                            address, rank, warp.cta.rank)
+                  .str());
+  Cta &cta = *ctas[rank];
+  uint64_t size = cta.shared.size();
+  if (offset < sharedReserved || offset + uint64_t(bytes) > size)
+    return outOfBounds(
+        warp, op, lane, address,
+        llvm::formatv("{0} bytes of shared memory at {1:x}; the CTA has "
+                      "{2:x}..{3:x} ({4} bytes static, {5} dynamic)",
+                      bytes, address, sharedReserved, size,
+                      warp.program.staticSharedEnd - sharedReserved,
+                      warp.launch.config.dynamicSharedBytes));
+  result.host = cta.shared.data() + offset;
+  result.written =
+      cta.sharedWritten.empty() ? nullptr : cta.sharedWritten.data() + offset;
+  result.space = Space::Shared;
+  return true;
+}
+
+static bool locateLocal(Warp &warp, const Op &op, unsigned lane,
+                        uint64_t address, unsigned bytes, Location &result) {
+  uint64_t size = warp.localSize(lane);
+  if (address >= size || bytes > size - address)
+    return outOfBounds(warp, op, lane, address,
+                       llvm::formatv("{0} bytes of local memory at {1:x}; the "
+                                     "thread has {2} bytes",
+                                     bytes, address, size));
+  result.host = warp.localMemory(lane, 0) + address;
+  result.written =
+      warp.launch.checkWritten ? warp.localWritten(lane) + address : nullptr;
+  result.space = Space::Local;
+  return true;
+}
+
+bool kvq::emu::locateSlow(Warp &warp, const Op &op, unsigned lane, Space space,
+                          uint64_t address, unsigned bytes, unsigned alignment,
+                          Location &result) {
+  result.shown = address;
+  if (address & (alignment - 1)) {
+    warp.report(FindingKind::Misaligned, op, lane, address,
+                llvm::formatv("address {0:x} is not aligned to {1} bytes",
+                              address, alignment),
+                true);
+    return false;
+  }
+  switch (space) {
+  case Space::Generic:
+    switch (address & windowMask) {
+    case 0:
+      return locateGlobal(warp, op, lane, address, bytes, result);
+    case sharedWindow:
+      result.shown = address & ~windowMask;
+      return locateShared(warp, op, lane, result.shown, bytes,
+                          /*anyRank=*/true, result);
+    case localWindow:
+      result.shown = address & ~windowMask;
+      return locateLocal(warp, op, lane, result.shown, bytes, result);
+    case paramWindow:
+      return locateSlow(warp, op, lane, Space::KernelParam,
+                        address & ~windowMask, bytes, 1, result);
+    default:
+      return outOfBounds(warp, op, lane, address,
+                         llvm::formatv("{0:x} is in no window of the generic "
+                                       "address space",
+                                       address));
+    }
+  case Space::Global:
+  case Space::Const:
+    return locateGlobal(warp, op, lane, address, bytes, result);
+  case Space::Shared:
+    return locateShared(warp, op, lane, address, bytes, false, result);
+  case Space::SharedCluster:
+    return locateShared(warp, op, lane, address, bytes, true, result);
+  case Space::Local:
+  case Space::FrameParam:
+    return locateLocal(warp, op, lane, address, bytes, result);
+  case Space::KernelParam: {
+    const std::vector<uint8_t> &arguments = warp.launch.arguments;
+    if (address + bytes > arguments.size() || address + bytes < address)
+      return outOfBounds(warp, op, lane, address,
+                         llvm::formatv("{0} bytes of parameters at {1}; the "
+                                       "kernel has {2} bytes",
+                                       bytes, address, arguments.size()));
+    // Nothing writes through a parameter address: stores are rejected.
+    result.host = const_cast<uint8_t *>(arguments.data()) + address;
+    result.written = nullptr;
+    result.space = Space::KernelParam;
+    return true;
+  }
+  case Space::Tensor:
+    break;
+  }
+  return outOfBounds(warp, op, lane, address, "not an address of memory");
+}
+
+void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
+                              const Location &location, unsigned bytes,
+                              AccessKind kind) {
+  bool write = kind == AccessKind::Write || kind == AccessKind::StrongWrite;
+  if (location.written) {
+    if (write) {
+      memset(location.written, 1, bytes);
+    } else if (const void *fresh = memchr(location.written, 0, bytes)) {
+      uint64_t at = static_cast<const uint8_t *>(fresh) - location.written;
+      warp.report(
+          FindingKind::Uninitialized, op, lane, location.shown + at,
+          llvm::formatv("reads byte {0} of {1}, which nothing has written", at,
+                        bytes),
+          false);
+    }
+  }
+  if (warp.launch.checkRaces &&
+      (location.space == Space::Global || location.space == Space::Shared))
+    warp.launch.races.access(warp, op, lane,
+                             reinterpret_cast<uint64_t>(location.host), bytes,
+                             kind, location.shown);
+}
+
+//===----------------------------------------------------------------------===//
+// Counters
+//===----------------------------------------------------------------------===//
+
+/// Passes over the 32 banks that a group of threads needs: the largest number
+/// of distinct words in one bank.
+static unsigned wavefronts(const uint64_t *addresses, unsigned count,
+                           unsigned size) {
+  // A pass moves at most 128 bytes: 8-byte accesses go by half warps, 16-byte
+  // ones by quarters.
+  unsigned perPass = size <= 4 ? 32 : std::max(1u, 128 / size);
+  unsigned total = 0;
+  for (unsigned begin = 0; begin < count; begin += perPass) {
+    unsigned end = std::min(count, begin + perPass);
+    bool consecutive = true;
+    for (unsigned i = begin + 1; i < end && consecutive; ++i)
+      consecutive = addresses[i] == addresses[i - 1] + size ||
+                    addresses[i] == addresses[i - 1];
+    if (consecutive && addresses[begin] % size == 0) {
+      ++total;
+      continue;
+    }
+    uint64_t words[32][8];
+    uint8_t used[32] = {};
+    unsigned worst = 1;
+    for (unsigned i = begin; i < end; ++i)
+      for (uint64_t word = addresses[i] / 4,
+                    last = (addresses[i] + size - 1) / 4;
+           word <= last; ++word) {
+        unsigned bank = word % 32;
+        bool known = false;
+        unsigned kept = std::min<unsigned>(used[bank], 8);
+        for (unsigned k = 0; k < kept && !known; ++k)
+          known = words[bank][k] == word;
+        if (known)
+          continue;
+        if (used[bank] < 8)
+          words[bank][used[bank]] = word;
+        ++used[bank];
+        worst = std::max<unsigned>(worst, used[bank]);
+      }
+    total += worst;
+  }
+  return total;
+}
+
+void AccessCounter::finish() {
+  Counters &counters = warp.launch.counters;
+  uint64_t bytes = uint64_t(count) * size;
+  if (space == Space::Shared) {
+    (write ? counters.sharedWriteBytes : counters.sharedReadBytes) += bytes;
+    counters.sharedWavefronts += wavefronts(addresses, count, size);
+    return;
+  }
+  (write ? counters.globalWriteBytes : counters.globalReadBytes) += bytes;
+  uint64_t sectors[warpSize * 2];
+  unsigned found = 0;
+  bool sorted = true;
+  uint8_t mark = write ? 2 : 1;
+  auto touch = [&](uint64_t sector) {
+    if (found && sectors[found - 1] == sector)
+      return;
+    if (found && sectors[found - 1] > sector)
+      sorted = false;
+    sectors[found++] = sector;
+    Allocation *allocation = warp.lastAllocation;
+    uint64_t address = sector << 5;
+    if (!allocation || address + 31 < allocation->base ||
+        address >= allocation->base + allocation->size)
+      allocation = warp.launch.memory.findAtOrBelow(address + 31);
+    if (!allocation)
+      return;
+    if (!allocation->sectors)
+      allocation->sectors =
+          std::make_unique<LazyBytes>(allocation->size / 32 + 2);
+    allocation->sectors->data()[sector - (allocation->base >> 5)] |= mark;
+  };
+  for (unsigned i = 0; i < count; ++i) {
+    uint64_t first = addresses[i] >> 5, last = (addresses[i] + size - 1) >> 5;
+    touch(first);
+    if (last != first)
+      touch(last);
+  }
+  if (!sorted) {
+    std::sort(sectors, sectors + found);
+    found =
+        static_cast<unsigned>(std::unique(sectors, sectors + found) - sectors);
+  }
+  (write ? counters.globalWriteSectors : counters.globalReadSectors) += found;
+}
