@@ -1,0 +1,283 @@
+//===- CompiledEntry.cpp - A function compiled for this processor ---------===//
+
+#include "kvq/ExecutionEngine/CompiledEntry.h"
+#include "RuntimeLibraries.h"
+#include "RuntimeReports.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/Support/Errc.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <chrono>
+#include <cstring>
+
+using namespace kvq;
+using namespace mlir;
+
+static constexpr llvm::StringLiteral kReportName = "kvq_report";
+
+void kvq::requestCInterface(ModuleOp module, StringRef name) {
+  if (auto function = module.lookupSymbol<func::FuncOp>(name))
+    function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                      UnitAttr::get(module.getContext()));
+}
+
+void kvq::registerExecutionEngine(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerOpenMPDialectTranslation(registry);
+}
+
+CompiledEntry::CompiledEntry() = default;
+CompiledEntry::CompiledEntry(CompiledEntry &&) = default;
+CompiledEntry::~CompiledEntry() = default;
+
+/// Decides whether the lowered function returns a status after its results.
+static FailureOr<bool> findStatus(ModuleOp module,
+                                  const EntrySignature &signature) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(signature.name);
+  if (!function)
+    return module.emitError() << "the lowered module has no function '"
+                              << signature.name << "' in the LLVM dialect";
+  MLIRContext *context = module.getContext();
+  auto pack = [&](ArrayRef<Type> types) -> Type {
+    if (types.empty())
+      return LLVM::LLVMVoidType::get(context);
+    if (types.size() == 1)
+      return types.front();
+    return LLVM::LLVMStructType::getLiteral(context, types);
+  };
+  SmallVector<Type> types;
+  for (const HostType &result : signature.results)
+    types.push_back(EntrySignature::getLoweredType(result));
+  Type found = function.getFunctionType().getReturnType();
+  if (found == pack(types))
+    return false;
+  types.push_back(IntegerType::get(context, 32));
+  if (found == pack(types))
+    return true;
+  return function.emitError()
+         << "expected the lowered function to return " << pack(types)
+         << ", where the last i32 may be missing, found " << found;
+}
+
+/// Makes `kvq_report` a declaration that our own definition resolves: the
+/// body of a weak one could be inlined.
+static void replaceReport(ModuleOp module) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kReportName);
+  if (!function || function.isExternal())
+    return;
+  function.getBody().getBlocks().clear();
+  function.setLinkage(LLVM::Linkage::External);
+}
+
+llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
+                                                    EntrySignature signature,
+                                                    unsigned optLevel) {
+  auto fail = [&](const Twine &what) {
+    return llvm::createStringError(llvm::errc::invalid_argument,
+                                   "'" + Twine(signature.name) + "': " + what);
+  };
+  FailureOr<bool> hasStatus = findStatus(module, signature);
+  if (failed(hasStatus))
+    return fail("its lowered form is none that can be called");
+  replaceReport(module);
+
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser();
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder)
+    return builder.takeError();
+  auto codeGenLevel = llvm::CodeGenOpt::getLevel(static_cast<int>(optLevel));
+  if (!codeGenLevel)
+    return fail("expected an optimization level of 0 to 3, found " +
+                Twine(optLevel));
+  builder->setCodeGenOptLevel(*codeGenLevel);
+  auto machine = builder->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+
+  auto libraries = findRuntimeLibraries(module);
+  if (!libraries)
+    return libraries.takeError();
+  SmallVector<StringRef> paths(libraries->begin(), libraries->end());
+  auto transformer =
+      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, machine->get());
+  ExecutionEngineOptions options;
+  options.transformer = transformer;
+  options.jitCodeGenOptLevel = codeGenLevel;
+  options.sharedLibPaths = paths;
+  options.enableGDBNotificationListener = false;
+  options.enablePerfNotificationListener = false;
+  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
+  if (!engine)
+    return engine.takeError();
+
+  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner mangle) {
+    llvm::orc::SymbolMap symbols;
+    symbols[mangle(kReportName)] = llvm::orc::ExecutorSymbolDef(
+        llvm::orc::ExecutorAddr::fromPtr(&RuntimeReports::report),
+        llvm::JITSymbolFlags::Exported);
+    return symbols;
+  });
+  (*engine)->initialize();
+  auto function = (*engine)->lookupPacked("_mlir_ciface_" + signature.name);
+  if (!function)
+    return fail("its code could not be linked: " +
+                llvm::toString(function.takeError()));
+
+  CompiledEntry entry;
+  entry.signature = std::move(signature);
+  entry.hasStatus = *hasStatus;
+  entry.engine = std::move(*engine);
+  entry.function = *function;
+  return entry;
+}
+
+namespace {
+/// The structure through which the C interface returns, as words so that it is
+/// aligned for all that it may hold.
+class ResultArea {
+public:
+  ResultArea(const EntrySignature &signature, bool hasStatus) {
+    size_t size = 0;
+    auto add = [&](size_t alignment, size_t bytes) {
+      size = llvm::alignTo(size, alignment);
+      offsets.push_back(size);
+      size += bytes;
+    };
+    for (const HostType &result : signature.results) {
+      if (result.isScalar)
+        add(result.elementSize(), result.elementSize());
+      else
+        add(8, 8 * descriptorSize(result.shape.size()));
+    }
+    if (hasStatus)
+      add(4, 4);
+    words.resize(llvm::divideCeil(size, 8));
+  }
+
+  char *get(size_t index) {
+    return reinterpret_cast<char *>(words.data()) + offsets[index];
+  }
+  Descriptor getDescriptor(size_t index, size_t rank) {
+    Descriptor descriptor(descriptorSize(rank));
+    std::memcpy(descriptor.data(), get(index), 8 * descriptor.size());
+    return descriptor;
+  }
+  void *data() { return words.data(); }
+
+private:
+  std::vector<int64_t> words;
+  SmallVector<size_t> offsets;
+};
+} // namespace
+
+/// What MLIR stores as the allocated pointer of a memref.global, which must
+/// not be freed.
+static constexpr int64_t kGlobalPointer = 0xdeadbeef;
+
+llvm::Expected<SmallVector<NpyArray>>
+CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
+  auto fail = [&](const Twine &what) {
+    return llvm::createStringError(llvm::errc::invalid_argument,
+                                   "'" + Twine(signature.name) + "': " + what);
+  };
+  if (arguments.size() != signature.arguments.size())
+    return fail("expected " + Twine(signature.arguments.size()) +
+                " arguments, found " + Twine(arguments.size()));
+
+  // The packed interface takes the address of each argument. Descriptors are
+  // themselves passed by address. Callees may change neither.
+  SmallVector<Descriptor> descriptors;
+  descriptors.reserve(arguments.size());
+  SmallVector<void *> pointers;
+  pointers.reserve(arguments.size() + 1);
+  SmallVector<void *> packed;
+  ResultArea area(signature, hasStatus);
+  void *areaPointer = area.data();
+  size_t numResults = signature.results.size() + hasStatus;
+  bool isDirect =
+      numResults == 1 && (hasStatus || signature.results.front().isScalar);
+  if (numResults != 0 && !isDirect)
+    packed.push_back(&areaPointer);
+  for (auto [index, argument] : llvm::enumerate(arguments)) {
+    const HostType &type = signature.arguments[index];
+    if (type.isScalar != std::holds_alternative<HostScalar>(argument))
+      return fail("expected argument " + Twine(index) + " to be " +
+                  (type.isScalar ? "a scalar" : "an array"));
+    if (auto *scalar = std::get_if<HostScalar>(&argument)) {
+      packed.push_back(scalar->bytes);
+      continue;
+    }
+    descriptors.push_back(std::get<HostBuffer>(argument).descriptor());
+    pointers.push_back(descriptors.back().data());
+    packed.push_back(&pointers.back());
+  }
+  if (isDirect)
+    packed.push_back(area.data());
+
+  {
+    RuntimeReports reports;
+    auto start = std::chrono::steady_clock::now();
+    function(packed.data());
+    callSeconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+    if (llvm::Error error = reports.takeError())
+      return std::move(error);
+  }
+
+  // Results that the function allocated are the caller's to free, once.
+  SmallVector<int64_t> borrowed{0, kGlobalPointer};
+  for (const HostArgument &argument : arguments)
+    if (auto *buffer = std::get_if<HostBuffer>(&argument))
+      borrowed.push_back(buffer->descriptor().front());
+  SmallVector<NpyArray> results;
+  llvm::Error error = llvm::Error::success();
+  for (auto [index, type] : llvm::enumerate(signature.results)) {
+    llvm::Expected<NpyArray> result =
+        type.isScalar
+            ? NpyArray::zeros(type.resultType(), {})
+            : readDescriptor(area.getDescriptor(index, type.shape.size()),
+                             type.resultType(), type.shape.size());
+    if (!result) {
+      error = llvm::joinErrors(std::move(error), result.takeError());
+      continue;
+    }
+    if (type.isScalar)
+      std::memcpy(result->data(), area.get(index), result->sizeInBytes());
+    // Only the lowest bit of an i1 in memory has a meaning.
+    if (type.element == NpyElement::Bool)
+      for (size_t i = 0, e = result->sizeInBytes(); i != e; ++i)
+        result->data()[i] &= 1;
+    results.push_back(std::move(*result));
+  }
+  for (auto [index, type] : llvm::enumerate(signature.results)) {
+    if (type.isScalar)
+      continue;
+    int64_t allocated = area.getDescriptor(index, type.shape.size()).front();
+    if (llvm::is_contained(borrowed, allocated))
+      continue;
+    borrowed.push_back(allocated);
+    std::free(reinterpret_cast<void *>(allocated));
+  }
+  if (error)
+    return std::move(error);
+
+  if (hasStatus) {
+    int32_t status;
+    std::memcpy(&status, area.get(signature.results.size()), sizeof(status));
+    if (status != 0)
+      return fail("returned status " + Twine(status) +
+                  " without a report of what was wrong");
+  }
+  return results;
+}
