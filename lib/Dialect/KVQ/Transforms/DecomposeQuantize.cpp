@@ -4,6 +4,7 @@
 #include "EmitBlock.h"
 #include "LoopBuilder.h"
 #include "kvq/Dialect/KVQ/IR/KVQScaleLayouts.h"
+#include "kvq/Dialect/KVQ/IR/KVQStrictFloat.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -33,18 +34,22 @@ static Value emitLargestMagnitude(LoopBuilder &b, Value begin, Value end,
 }
 
 /// Emits the sum, in the order of the elements, of the squared errors of
-/// values `begin` to `end` - 1 under `scale`.
+/// values `begin` to `end` - 1 under `scale`: an f64 that holds an f32.
 static Value emitSquaredError(LoopBuilder &b, KVFormatInterface format,
                               Value globalScale, Value scale, Value begin,
                               Value end, function_ref<Value(Value)> load) {
-  return b.reduce(begin, end, b.f32(0), [&](Value d, Value sum) {
+  Location loc = b.getLoc();
+  return b.reduce(begin, end, b.f64(0), [&](Value d, Value sum) {
     Value x = load(d);
-    Value element = format.emitEncode(b, b.getLoc(), x, scale, globalScale);
-    Value decoded =
-        format.emitDecode(b, b.getLoc(), element, scale, globalScale);
-    Value error = arith::SubFOp::create(b, x, decoded);
-    Value square = arith::MulFOp::create(b, error, error);
-    return arith::AddFOp::create(b, sum, square).getResult();
+    Value element = format.emitEncode(b, loc, x, scale, globalScale);
+    Value decoded = format.emitDecode(b, loc, element, scale, globalScale);
+    Value error = emitStrictRound(
+        b, loc,
+        arith::SubFOp::create(b, emitStrictWiden(b, loc, x),
+                              emitStrictWiden(b, loc, decoded)));
+    Value square =
+        emitStrictRound(b, loc, arith::MulFOp::create(b, error, error));
+    return emitStrictRound(b, loc, arith::AddFOp::create(b, sum, square));
   });
 }
 
