@@ -4,6 +4,7 @@
 #include "MmaDetail.h"
 #include "kvq/Emulator/Numerics/MatrixMultiply.h"
 #include <array>
+#include <memory>
 
 using namespace kvq::emu::num;
 
@@ -89,8 +90,12 @@ void place(Placement &p, const MmaSpec &s) {
 
 const Placement &placement(const MmaSpec &s) {
   constexpr unsigned ways = 4;
-  static thread_local Placement cache[ways];
+  // On the heap: a library that is loaded late has little static storage for
+  // each thread.
+  static thread_local std::unique_ptr<Placement[]> cache;
   static thread_local unsigned used = 0, next = 0;
+  if (!cache)
+    cache = std::make_unique<Placement[]>(ways);
   for (unsigned i = 0; i != used; ++i)
     if (samePlacement(cache[i].spec, s))
       return cache[i];
