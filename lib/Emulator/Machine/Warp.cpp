@@ -21,6 +21,8 @@ Warp::Warp(Cta &cta, unsigned index, LaneMask present)
   group.pc = program.functions[0].entry;
   groups.push_back(group);
   ensureFrame(Frame(), program.functions[0]);
+  if (uint32_t bytes = program.functions[0].frameBytes)
+    forLanes(present, [&](unsigned lane) { localMemory(lane, bytes); });
   banks[static_cast<unsigned>(Bank::Constant)] = program.constants.data();
   banks[static_cast<unsigned>(Bank::Special)] = specials.data();
   if (launch.checkRaces) {
@@ -481,11 +483,9 @@ void Warp::retryWarpSync() {
 uint8_t *Warp::localMemory(unsigned lane, uint64_t bytes) {
   std::vector<uint8_t> &memory = local[lane];
   if (memory.size() < bytes) {
-    uint64_t grown =
-        std::max<uint64_t>((bytes + 63) & ~uint64_t(63), memory.size() * 3 / 2);
-    memory.resize(grown);
+    memory.resize(bytes);
     if (launch.checkWritten)
-      localShadow[lane].resize(grown);
+      localShadow[lane].resize(bytes);
   }
   return memory.data();
 }
