@@ -44,10 +44,10 @@ def ExpandHandles : Pass<"kvq-expand-handles", "mlir::ModuleOp"> {
     Example:
 
     ```mlir
-    func.func @f(%k: !kvq.cache<key, 16x8x128, fp8, NHD>)
+    func.func private @f(!kvq.cache<key, 16x8x128, fp8, NHD>)
     // becomes
-    func.func @f(%data: memref<?x16x8x128xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>,
-                 %global_scale: memref<f32>)
+    func.func private @f(memref<?x16x8x128xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>,
+                         memref<f32>)
     ```
   }];
   let dependentDialects = ["mlir::memref::MemRefDialect"];
@@ -62,13 +62,16 @@ def VerifyHandles : Pass<"kvq-verify-handles"> {
     select, or if the scale layout of one is undecided on the signature of a
     public function.
 
-    Example: with this pass
+    Example:
 
     ```mlir
-    func.func @f(%k: !kvq.cache<key, 16x8x128, nvfp4, NHD, ?>)
+    func.func @f(%k: !kvq.cache<key, 16x8x128, nvfp4, NHD, ?>) {
+      return
+    }
+    // error: argument #0 of a public function has an undecided scale layout
     ```
 
-    is an error, as the caller could not know the layout.
+    The caller could not know the layout.
   }];
 }
 
