@@ -449,10 +449,15 @@ Real kvq::emu::num::sqrtExact(const Real &a) {
     return Real::nan();
   if (a.isInf())
     return a;
-  int shift = 126 - leadingBit(a.significand);
+  // The leading one goes to bit 126 or 127, the exponent becomes even.
+  int msb = leadingBit(a.significand);
+  int shift = 126 - msb;
   if ((a.exponent - shift) & 1)
     ++shift;
-  UInt128 rest = a.significand << shift, root = 0;
+  // A quotient may fill all 128 bits: then its last one becomes sticky.
+  bool lost = shift < 0 && (a.significand & 1);
+  UInt128 rest = shift < 0 ? a.significand >> 1 : a.significand << shift;
+  UInt128 root = 0;
   // Digit by digit: 64 steps, no dependence on the host's square root.
   for (int bit = 126; bit >= 0; bit -= 2) {
     UInt128 trial = root + (UInt128(1) << bit);
@@ -463,6 +468,6 @@ Real kvq::emu::num::sqrtExact(const Real &a) {
     }
   }
   Real result = Real::make(false, root, (a.exponent - shift) / 2);
-  result.sticky = rest != 0 || a.sticky;
+  result.sticky = rest != 0 || lost || a.sticky;
   return result;
 }

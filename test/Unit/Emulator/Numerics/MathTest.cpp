@@ -107,6 +107,38 @@ TEST(Math, SquareRootF64) {
   }
 }
 
+/// rsqrt.approx.f64 is the nearest value: with y as an integer and half a unit
+/// either way, (2y - 1)^2 a < 4 < (2y + 1)^2 a, compared in 256 bits.
+TEST(Math, ReciprocalRootF64) {
+  std::mt19937_64 rng(47);
+  std::vector<uint64_t> values = {bits(1.0), bits(4.0), bits(2.0),
+                                  bits(0x1p-1074), 0x7fefffffffffffffull};
+  for (unsigned n = 0; n != 2000; ++n)
+    values.push_back((rng() >> 1) % 0x7ff0000000000000ull);
+  for (uint64_t a : values) {
+    if (a == 0)
+      continue;
+    double x, y;
+    std::memcpy(&x, &a, 8);
+    uint64_t r = run(FOp::RsqrtApprox, FType::F64, a);
+    std::memcpy(&y, &r, 8);
+    int ex, ey;
+    uint64_t mx = uint64_t(std::ldexp(std::frexp(x, &ex), 53));
+    uint64_t my = uint64_t(std::ldexp(std::frexp(y, &ey), 53));
+    // (my 2^(ey-53))^2 * mx 2^(ex-53) compared with 1.
+    int e = 3 * 53 - 2 * ey - ex;
+    ASSERT_TRUE(e > 0 && e < 200);
+    llvm::APInt one = llvm::APInt(256, 1) << (e + 2), X(256, mx);
+    llvm::APInt low(256, 2 * my - 1), high(256, 2 * my + 1);
+    EXPECT_TRUE((low * low * X).ult(one)) << std::hex << a;
+    EXPECT_TRUE((high * high * X).ugt(one)) << std::hex << a;
+  }
+  EXPECT_EQ(run(FOp::RsqrtApprox, FType::F64, bits(-0.0)),
+            bits(-INFINITY * 1.0));
+  EXPECT_TRUE(
+      isNaNCode(Format::F64, run(FOp::RsqrtApprox, FType::F64, bits(-1.0))));
+}
+
 TEST(Math, AllHalves) {
   FpMode ftz;
   ftz.ftz = true;
