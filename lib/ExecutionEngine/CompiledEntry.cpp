@@ -1,8 +1,8 @@
 //===- CompiledEntry.cpp - A function compiled for this processor ---------===//
 
 #include "kvq/ExecutionEngine/CompiledEntry.h"
-#include "RuntimeLibraries.h"
 #include "RuntimeReports.h"
+#include "kvq/ExecutionEngine/RuntimeLibraries.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -38,35 +38,6 @@ CompiledEntry::CompiledEntry() = default;
 CompiledEntry::CompiledEntry(CompiledEntry &&) = default;
 CompiledEntry::~CompiledEntry() = default;
 
-/// Decides whether the lowered function returns a status after its results.
-static FailureOr<bool> findStatus(ModuleOp module,
-                                  const EntrySignature &signature) {
-  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(signature.name);
-  if (!function)
-    return module.emitError() << "the lowered module has no function '"
-                              << signature.name << "' in the LLVM dialect";
-  MLIRContext *context = module.getContext();
-  auto pack = [&](ArrayRef<Type> types) -> Type {
-    if (types.empty())
-      return LLVM::LLVMVoidType::get(context);
-    if (types.size() == 1)
-      return types.front();
-    return LLVM::LLVMStructType::getLiteral(context, types);
-  };
-  SmallVector<Type> types;
-  for (const HostType &result : signature.results)
-    types.push_back(EntrySignature::getLoweredType(result));
-  Type found = function.getFunctionType().getReturnType();
-  if (found == pack(types))
-    return false;
-  types.push_back(IntegerType::get(context, 32));
-  if (found == pack(types))
-    return true;
-  return function.emitError()
-         << "expected the lowered function to return " << pack(types)
-         << ", where the last i32 may be missing, found " << found;
-}
-
 /// Makes `kvq_report` a declaration that our own definition resolves: the
 /// body of a weak one could be inlined.
 static void replaceReport(ModuleOp module) {
@@ -84,7 +55,7 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
     return llvm::createStringError(llvm::errc::invalid_argument,
                                    "'" + Twine(signature.name) + "': " + what);
   };
-  FailureOr<bool> hasStatus = findStatus(module, signature);
+  FailureOr<bool> hasStatus = signature.returnsStatus(module);
   if (failed(hasStatus))
     return fail("its lowered form is none that can be called");
   replaceReport(module);

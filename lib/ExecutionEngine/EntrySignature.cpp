@@ -1,7 +1,7 @@
 //===- EntrySignature.cpp - What a function of a module takes -------------===//
 
 #include "kvq/ExecutionEngine/EntrySignature.h"
-#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kvq;
@@ -72,4 +72,31 @@ Type EntrySignature::getLoweredType(const HostType &type) {
     fields.append({words, words});
   }
   return LLVM::LLVMStructType::getLiteral(context, fields);
+}
+
+FailureOr<bool> EntrySignature::returnsStatus(ModuleOp module) const {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!function)
+    return module.emitError() << "the lowered module has no function '" << name
+                              << "' in the LLVM dialect";
+  MLIRContext *context = module.getContext();
+  auto pack = [&](ArrayRef<Type> types) -> Type {
+    if (types.empty())
+      return LLVM::LLVMVoidType::get(context);
+    if (types.size() == 1)
+      return types.front();
+    return LLVM::LLVMStructType::getLiteral(context, types);
+  };
+  SmallVector<Type> types;
+  for (const HostType &result : results)
+    types.push_back(getLoweredType(result));
+  Type found = function.getFunctionType().getReturnType();
+  if (found == pack(types))
+    return false;
+  types.push_back(IntegerType::get(context, 32));
+  if (found == pack(types))
+    return true;
+  return function.emitError()
+         << "expected the lowered function to return " << pack(types)
+         << ", where the last i32 may be missing, found " << found;
 }

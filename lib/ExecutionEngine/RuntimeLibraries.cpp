@@ -1,6 +1,6 @@
 //===- RuntimeLibraries.cpp - Libraries that compiled code needs ----------===//
 
-#include "RuntimeLibraries.h"
+#include "kvq/ExecutionEngine/RuntimeLibraries.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/Errc.h"
 #include "llvm/Support/FileSystem.h"
@@ -9,8 +9,7 @@
 using namespace kvq;
 using namespace mlir;
 
-llvm::Expected<SmallVector<std::string>>
-kvq::findRuntimeLibraries(ModuleOp module) {
+SmallVector<std::string> kvq::getRuntimeLibraries(ModuleOp module) {
   struct Library {
     StringLiteral prefix;
     StringLiteral name;
@@ -22,25 +21,27 @@ kvq::findRuntimeLibraries(ModuleOp module) {
       {"__kmpc_", "libomp.so"},
       {"omp_", "libomp.so"},
   };
-  SmallVector<std::string> paths;
-  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-    if (!function.isExternal())
-      continue;
-    for (const Library &library : libraries) {
-      if (!function.getName().starts_with(library.prefix))
-        continue;
-      SmallString<128> path(KVQ_LLVM_LIBRARY_DIR);
-      llvm::sys::path::append(path, library.name);
-      if (llvm::is_contained(paths, StringRef(path)))
-        break;
-      if (!llvm::sys::fs::exists(path))
-        return llvm::createStringError(
-            llvm::errc::no_such_file_or_directory,
-            "the compiled code calls '" + function.getName() +
-                "', which needs " + path + "; this file does not exist");
-      paths.push_back(std::string(path));
-      break;
-    }
+  SmallVector<std::string> names;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    for (const Library &library : libraries)
+      if (function.isExternal() &&
+          function.getName().starts_with(library.prefix) &&
+          !llvm::is_contained(names, library.name))
+        names.push_back(library.name.str());
+  return names;
+}
+
+llvm::Expected<SmallVector<std::string>>
+kvq::findRuntimeLibraries(ModuleOp module) {
+  SmallVector<std::string> paths = getRuntimeLibraries(module);
+  for (std::string &name : paths) {
+    SmallString<128> path(KVQ_LLVM_LIBRARY_DIR);
+    llvm::sys::path::append(path, name);
+    if (!llvm::sys::fs::exists(path))
+      return llvm::createStringError(llvm::errc::no_such_file_or_directory,
+                                     "the compiled code needs '" + path +
+                                         "', which does not exist");
+    name = std::string(path);
   }
   return paths;
 }

@@ -18,12 +18,16 @@ struct EntrySignature {
   static mlir::FailureOr<EntrySignature> get(mlir::ModuleOp module,
                                              llvm::StringRef name);
 
+  /// Whether the lowered function returns an i32 status after the results.
+  /// Emits an error at the function if it returns something else.
+  mlir::FailureOr<bool> returnsStatus(mlir::ModuleOp lowered) const;
+
   std::string name;
   llvm::SmallVector<HostType> arguments;
   llvm::SmallVector<HostType> results;
 
-  /// Returns the types that one result takes in the lowered function: an LLVM
-  /// structure for a descriptor.
+  /// Returns the type of a result in the lowered function: an LLVM structure
+  /// for a descriptor.
   static mlir::Type getLoweredType(const HostType &type);
 };
 

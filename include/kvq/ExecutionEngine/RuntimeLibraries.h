@@ -1,0 +1,24 @@
+//===- RuntimeLibraries.h - Libraries that compiled code needs --*- C++ -*-===//
+
+#ifndef KVQ_EXECUTIONENGINE_RUNTIMELIBRARIES_H
+#define KVQ_EXECUTIONENGINE_RUNTIMELIBRARIES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace kvq {
+
+/// Returns the file names of MLIR's runtime libraries that define what a
+/// lowered module declares: asynchronous tasks, copies of strided memrefs,
+/// APFloat.
+llvm::SmallVector<std::string> getRuntimeLibraries(mlir::ModuleOp module);
+
+/// Returns the paths of these libraries. Fails if one is not installed.
+llvm::Expected<llvm::SmallVector<std::string>>
+findRuntimeLibraries(mlir::ModuleOp module);
+
+} // namespace kvq
+
+#endif // KVQ_EXECUTIONENGINE_RUNTIMELIBRARIES_H

@@ -1,0 +1,223 @@
+//===- kvq-compile.cpp - Compile a module ahead of time -------------------===//
+
+#include "CHeader.h"
+#include "MachineCode.h"
+#include "kvq/ExecutionEngine/CPUPipeline.h"
+#include "kvq/ExecutionEngine/CompiledEntry.h"
+#include "kvq/ExecutionEngine/RuntimeLibraries.h"
+#include "kvq/InitAllDialects.h"
+#include "kvq/InitAllExtensions.h"
+#include "kvq/Support/Version.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Errc.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace kvq;
+using namespace mlir;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("kvq-compile options");
+
+static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                                      cl::desc("IN.mlir"), cl::cat(category));
+
+static cl::opt<std::string> targetName(
+    "target", cl::value_desc("TARGET"), cl::init("cpu"),
+    cl::desc("What to compile for: cpu (vectorized and threaded; the default) "
+             "or cpu-reference (the plain lowering)"),
+    cl::cat(category));
+
+namespace {
+enum class Emit { MLIR, LLVMIR, Object };
+} // namespace
+
+static cl::opt<Emit>
+    emit("emit", cl::desc("What to write:"),
+         cl::values(clEnumValN(Emit::MLIR, "mlir",
+                               "the lowered module in the LLVM dialect"),
+                    clEnumValN(Emit::LLVMIR, "llvm", "optimized LLVM IR"),
+                    clEnumValN(Emit::Object, "object",
+                               "a position-independent object file")),
+         cl::init(Emit::Object), cl::cat(category));
+
+static cl::opt<std::string>
+    outputFile("o", cl::value_desc("OUT"), cl::init("-"),
+               cl::desc("The file to write; the standard output by default"),
+               cl::cat(category));
+
+static cl::opt<std::string> headerFile(
+    "header", cl::value_desc("H.h"),
+    cl::desc("Also write a C header with the prototypes of all public "
+             "functions, which are called as _mlir_ciface_NAME"),
+    cl::cat(category));
+
+static cl::opt<std::string> cpuName(
+    "cpu", cl::value_desc("NAME"), cl::init("native"),
+    cl::desc("The processor to compile for: native (the default) is this one "
+             "with its features, generic is the least that the architecture "
+             "has, other names are LLVM's"),
+    cl::cat(category));
+
+static cl::opt<std::string>
+    featureNames("features", cl::value_desc("+A,-B,..."),
+                 cl::desc("Features to add to or take from the processor's"),
+                 cl::cat(category));
+
+static cl::opt<bool>
+    noThreads("no-threads",
+              cl::desc("Make code that runs in one thread and needs no "
+                       "libmlir_async_runtime"),
+              cl::cat(category));
+
+static llvm::Error fail(const Twine &what) {
+  return llvm::createStringError(llvm::errc::invalid_argument, what);
+}
+
+/// Checks what the command line alone decides.
+static llvm::Error checkOptions() {
+  if (targetName != "cpu" && targetName != "cpu-reference")
+    return fail("this build compiles for --target=cpu and "
+                "--target=cpu-reference, found '" +
+                targetName + "'");
+  if (emit == Emit::Object && outputFile == "-")
+    return fail("an object file is written to a file: expected -o OUT");
+  if (!headerFile.empty() && headerFile == outputFile)
+    return fail("'" + headerFile + "' is to be written twice");
+  return llvm::Error::success();
+}
+
+/// Asks for the C interface of all public functions. With a header all of them
+/// must have types that C can name.
+static FailureOr<SmallVector<CFunction, 0>> prepareFunctions(ModuleOp module) {
+  SmallVector<CFunction, 0> functions;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    requestCInterface(module, function.getName());
+    if (headerFile.empty())
+      continue;
+    auto isPartOfName = [](char character) {
+      return llvm::isAlnum(character) || character == '_';
+    };
+    if (!llvm::all_of(function.getName(), isPartOfName))
+      return function.emitError()
+             << "expected a name that C has for a function of a header, found '"
+             << function.getName() << "'";
+    FailureOr<EntrySignature> signature =
+        EntrySignature::get(module, function.getName());
+    if (failed(signature))
+      return failure();
+    functions.push_back({std::move(*signature), /*hasStatus=*/false});
+  }
+  return functions;
+}
+
+static llvm::Error writeFile(StringRef path, StringRef text) {
+  return llvm::writeToOutput(path, [&](raw_ostream &os) {
+    os << text;
+    return llvm::Error::success();
+  });
+}
+
+/// Does everything between parsing and exit. The message of the error is empty
+/// where diagnostics have said it.
+static llvm::Error compile(ModuleOp module) {
+  constexpr unsigned optLevel = 3;
+  auto machine = createHostMachine(cpuName, featureNames, optLevel);
+  if (!machine)
+    return machine.takeError();
+  FailureOr<SmallVector<CFunction, 0>> functions = prepareFunctions(module);
+  if (failed(functions))
+    return fail("");
+  CPULowering lowering;
+  lowering.reference = targetName == "cpu-reference";
+  lowering.threads = !noThreads;
+  if (failed(lowerForCPU(module, lowering)))
+    return fail("");
+  for (CFunction &function : *functions) {
+    FailureOr<bool> hasStatus = function.signature.returnsStatus(module);
+    if (failed(hasStatus))
+      return fail("");
+    function.hasStatus = *hasStatus;
+  }
+
+  SmallString<0> output;
+  llvm::raw_svector_ostream os(output);
+  if (emit == Emit::MLIR) {
+    os << *module << '\n';
+  } else {
+    llvm::LLVMContext context;
+    auto translated =
+        translateAndOptimize(module, context, **machine, optLevel);
+    if (!translated)
+      return translated.takeError();
+    if (emit == Emit::LLVMIR)
+      (*translated)->print(os, /*AAW=*/nullptr);
+    else if (llvm::Error error = emitObject(**translated, **machine, output))
+      return error;
+  }
+  if (!headerFile.empty()) {
+    std::string header =
+        makeCHeader(*functions, llvm::sys::path::filename(headerFile),
+                    getRuntimeLibraries(module));
+    if (llvm::Error error = writeFile(headerFile, header))
+      return error;
+  }
+  return writeFile(outputFile, output);
+}
+
+int main(int argc, char **argv) {
+  llvm::setBugReportMsg(
+      "Please report this to the kvq project, with the input and the flags.\n");
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "kvq-compile " << getVersion() << '\n';
+  });
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "compile an MLIR module ahead of time\n\n"
+      "Lowers the module and writes it as MLIR, LLVM IR or an object file for "
+      "this\nmachine. With --header a C program can call its public "
+      "functions.\n");
+
+  auto report = [](llvm::Error error) {
+    llvm::handleAllErrors(
+        std::move(error), [](const llvm::ErrorInfoBase &info) {
+          if (!info.message().empty())
+            llvm::errs() << "error: " << info.message() << '\n';
+        });
+    return 1;
+  };
+  if (llvm::Error error = checkOptions())
+    return report(std::move(error));
+
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> buffer =
+      openInputFile(inputFile, &message);
+  if (!buffer)
+    return report(fail(message));
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerExecutionEngine(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return 1;
+  if (llvm::Error error = compile(*module))
+    return report(std::move(error));
+  return 0;
+}
