@@ -149,10 +149,12 @@ uint64_t finish(Format f, FOp op, double x, double y, const FpMode &mode,
                                              noise(*mode.perturb, op, a, b))),
                         nearest, {});
   auto round = [&](double v) -> uint64_t {
-    if (f != Format::F32 || mode.sat)
+    if (mode.sat)
       return encodeResult(f, fromDouble(v), nearest, {});
-    uint32_t w = roundToF32(v);
-    return mode.ftz && !(w & 0x7f800000) ? w & 0x80000000 : w;
+    uint64_t w = f == Format::F32   ? roundToF32(v)
+                 : f == Format::F16 ? roundToF16(v)
+                                    : narrowFromF64<8, 7>(bitsOf(v), 0x7fff);
+    return mode.ftz && isSubnormalBits(f, w) ? w & signMask(f) : w;
   };
   uint64_t low = round(y * (1 - 0x1p-50));
   uint64_t high = round(y * (1 + 0x1p-50));

@@ -356,6 +356,8 @@ TEST(Convert, Stochastic) {
   uint64_t y = bits(1.25f); // Half of a unit above 1.
   // a, b take the upper bytes (0x80, 0x00), e, f the lower ones (0x7f, 0xff).
   EXPECT_EQ(cvt(q, {y, y, y, y, 0x807f00ff}), 0x3322u);
+  EXPECT_EQ(cvt(q, {y, y, y, y, 0x00800000}), 0x2233u);
+  EXPECT_EQ(cvt(q, {y, y, y, y, 0x7f00ff80}), 0x2222u);
   EXPECT_EQ(cvt(q, {bits(NAN), bits(-1e9f), y, y, 0}), 0x7f22u);
 }
 
