@@ -9,6 +9,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
+#include <unordered_map>
 
 namespace kvq::emu {
 
@@ -110,7 +111,8 @@ private:
   uint32_t currentIndex = 0;
   std::vector<const ptx::Function *> order;
   llvm::DenseMap<const ptx::Function *, uint32_t> indices;
-  llvm::DenseMap<uint64_t, uint32_t> constantIndex;
+  /// Not a DenseMap, which keeps two keys (all bits set) for itself.
+  std::unordered_map<uint64_t, uint32_t> constantIndex;
   llvm::DenseMap<uint32_t, uint32_t> sharedOffsets;
   std::vector<Operand> registers;
   Operand carry;
