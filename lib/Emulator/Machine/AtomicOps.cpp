@@ -132,7 +132,7 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
     counter.add(location, bytes);
     uint64_t key = reinterpret_cast<uint64_t>(location.host);
     if (warp.launch.checkRaces)
-      warp.launch.races.acquire(warp, key, op.order);
+      warp.launch.races.acquire(warp, i, key, op.order);
     // A read first: that the bytes were written.
     if (operation.kind != AtomicKind::Exch && location.written)
       noteAccess(warp, op, i, location, bytes, AccessKind::StrongRead);
@@ -178,9 +178,9 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
     warp.launch.progress();
 }
 
-static void fence(Warp &warp, const Op &, LaneMask) {
+static void fence(Warp &warp, const Op &, LaneMask lanes) {
   if (warp.launch.checkRaces)
-    warp.launch.races.fence(warp);
+    warp.launch.races.fence(warp, lanes);
 }
 
 static void proxyFence(Warp &, const Op &, LaneMask) {}

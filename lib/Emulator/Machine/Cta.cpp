@@ -36,7 +36,7 @@ Cta::Cta(Cluster &cluster, unsigned rank, Dim3 id, uint64_t linear)
   if (launch.checkWritten)
     sharedWritten.resize(launch.sharedBytes);
   // Fresh shared memory holds whatever an earlier CTA left.
-  std::fill(shared.begin(), shared.end(), 0xcd);
+  std::fill(shared.begin(), shared.end(), 0x5a);
   uint64_t threads = launch.config.block.volume();
   for (CtaBarrier &barrier : barriers)
     barrier.lanes.resize(launch.warpsPerCta);

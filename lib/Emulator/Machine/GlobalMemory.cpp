@@ -38,14 +38,15 @@ GlobalMemory::allocate(uint64_t bytes, llvm::StringRef name, bool trackWrites) {
           "cannot reserve %llu bytes of address space for device memory: %s",
           static_cast<unsigned long long>(arenaBytes), strerror(errno));
     arena = static_cast<uint8_t *>(result);
-    unused[reinterpret_cast<uint64_t>(arena)] = arenaBytes;
+    // The last page stays unmapped whatever is allocated.
+    unused[reinterpret_cast<uint64_t>(arena)] = arenaBytes - pageBytes;
   }
   if (bytes >= arenaBytes / 2)
     return llvm::createStringError(
         llvm::formatv("cannot allocate {0} bytes of device memory", bytes));
-  // An unmapped page on either side: neighbours share the one between them.
+  // An unmapped page before each: the next one's is the page after.
   uint64_t usable = llvm::alignTo(std::max<uint64_t>(bytes, 1), pageBytes);
-  uint64_t needed = usable + 2 * pageBytes;
+  uint64_t needed = usable + pageBytes;
   for (auto it = unused.begin(); it != unused.end(); ++it) {
     if (it->second < needed)
       continue;
@@ -57,9 +58,8 @@ GlobalMemory::allocate(uint64_t bytes, llvm::StringRef name, bool trackWrites) {
           llvm::formatv("cannot allocate {0} bytes of device memory: {1}",
                         bytes, strerror(errno)));
     unused.erase(it);
-    uint64_t taken = usable + pageBytes;
-    if (blockSize > taken)
-      unused[blockBase + taken] = blockSize - taken;
+    if (blockSize > needed)
+      unused[blockBase + needed] = blockSize - needed;
     auto allocation = std::make_unique<Allocation>();
     allocation->base = base;
     allocation->size = bytes;

@@ -222,7 +222,7 @@ static void waitBarrier(Warp &warp, const Op &op, LaneMask lanes) {
       complete |= LaneMask(1) << i;
       if (warp.launch.checkRaces)
         warp.launch.races.acquire(
-            warp, reinterpret_cast<uint64_t>(location.host), op.order);
+            warp, i, reinterpret_cast<uint64_t>(location.host), op.order);
       continue;
     }
     if (!waiting) {

@@ -39,8 +39,8 @@ static void load(Warp &warp, const Op &op, LaneMask lanes) {
     counter.add(location, bytes);
     noteAccess(warp, op, i, location, bytes, kind);
     if (op.order != MemoryOrder::Weak && warp.launch.checkRaces)
-      warp.launch.races.acquire(warp, reinterpret_cast<uint64_t>(location.host),
-                                op.order);
+      warp.launch.races.acquire(
+          warp, i, reinterpret_cast<uint64_t>(location.host), op.order);
     if (element == 16) {
       dst[0][i] = readBytes(location.host, 8);
       dst[0][i + warpSize] = readBytes(location.host + 8, 8);

@@ -123,12 +123,21 @@ static bool releases(MemoryOrder order) {
          order == MemoryOrder::SeqCst;
 }
 
-void RaceDetector::acquire(Warp &warp, uint64_t address, MemoryOrder order) {
+/// What a thread acquires orders it also behind threads of its own warp.
+static void acquireOwnWarp(Warp &warp, unsigned lane, const VectorClock &from) {
+  if (uint32_t clock = from.get(warp.globalIndex))
+    for (uint32_t &slot : warp.clock.lanes[lane])
+      slot = std::max(slot, clock + 1);
+}
+
+void RaceDetector::acquire(Warp &warp, unsigned lane, uint64_t address,
+                           MemoryOrder order) {
   auto it = released.find(address);
   if (it == released.end())
     return;
   if (acquires(order)) {
     warp.clock.known.join(it->second);
+    acquireOwnWarp(warp, lane, it->second);
     return;
   }
   warp.clock.pendingAcquire.join(it->second);
@@ -147,10 +156,13 @@ void RaceDetector::release(Warp &warp, uint64_t address, MemoryOrder order) {
   }
 }
 
-void RaceDetector::fence(Warp &warp) {
+void RaceDetector::fence(Warp &warp, LaneMask lanes) {
   WarpClock &clock = warp.clock;
   if (clock.hasPending) {
     clock.known.join(clock.pendingAcquire);
+    forLanes(lanes, [&](unsigned lane) {
+      acquireOwnWarp(warp, lane, clock.pendingAcquire);
+    });
     clock.pendingAcquire.clear();
     clock.hasPending = false;
   }

@@ -8,7 +8,7 @@
 using namespace kvq::emu;
 
 /// Instructions that one group may run ahead while another waits for a turn.
-static constexpr uint64_t fairShare = 1024;
+static constexpr uint64_t fairShare = 256;
 
 Warp::Warp(Cta &cta, unsigned index, LaneMask present)
     : cta(cta), launch(cta.launch), program(cta.launch.program), index(index),

@@ -42,9 +42,9 @@ public:
 
   /// An atomic or strong operation on a location: what it acquires and
   /// releases. Call `acquire` before `release` for read-modify-write.
-  void acquire(Warp &warp, uint64_t address, MemoryOrder order);
+  void acquire(Warp &warp, unsigned lane, uint64_t address, MemoryOrder order);
   void release(Warp &warp, uint64_t address, MemoryOrder order);
-  void fence(Warp &warp);
+  void fence(Warp &warp, LaneMask lanes);
 
   /// Forgets accesses to a range, as when its memory ends or begins life.
   void forget(uint64_t address, uint64_t bytes);
