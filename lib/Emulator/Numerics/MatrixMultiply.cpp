@@ -16,36 +16,42 @@ using namespace kvq::emu::num;
 namespace {
 
 /// Blocks of four rows by eight columns, whose accumulators stay in registers
-/// for all of K. Products are exact, so that contraction to an fma, where the
-/// compiler does it, changes nothing.
+/// while k runs. The eight columns of B are copied together first: at their own
+/// distance, a power of two, they would evict each other from the cache.
+/// Products are exact, so that contraction to an fma, where the compiler does
+/// it, changes nothing.
 template <typename T>
 __attribute__((always_inline)) inline void
 multiplyBlocks(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
                unsigned M, unsigned N, unsigned K) {
-  constexpr unsigned rows = 4, columns = 8;
-  unsigned m = 0;
-  for (; m + rows <= M; m += rows) {
-    T *out = acc + static_cast<size_t>(m) * ldAcc;
-    const T *x = a + static_cast<size_t>(m) * K;
-    for (unsigned n = 0; n + columns <= N; n += columns) {
-      T sum[rows][columns];
-      for (unsigned r = 0; r != rows; ++r)
+  constexpr unsigned rows = 4, columns = 8, depth = 64;
+  T panel[depth][columns];
+  unsigned blockedN = N / columns * columns, blockedM = M / rows * rows;
+  for (unsigned n = 0; n != blockedN; n += columns)
+    for (unsigned k0 = 0; k0 < K; k0 += depth) {
+      unsigned count = K - k0 < depth ? K - k0 : depth;
+      for (unsigned k = 0; k != count; ++k)
         for (unsigned j = 0; j != columns; ++j)
-          sum[r][j] = out[r * ldAcc + n + j];
-      for (unsigned k = 0; k != K; ++k) {
-        const T *y = b + static_cast<size_t>(k) * ldB + n;
+          panel[k][j] = b[static_cast<size_t>(k0 + k) * ldB + n + j];
+      for (unsigned m = 0; m != blockedM; m += rows) {
+        T *out = acc + static_cast<size_t>(m) * ldAcc + n;
+        const T *x = a + static_cast<size_t>(m) * K + k0;
+        T sum[rows][columns];
         for (unsigned r = 0; r != rows; ++r)
           for (unsigned j = 0; j != columns; ++j)
-            sum[r][j] += x[r * K + k] * y[j];
+            sum[r][j] = out[r * ldAcc + j];
+        for (unsigned k = 0; k != count; ++k)
+          for (unsigned r = 0; r != rows; ++r)
+            for (unsigned j = 0; j != columns; ++j)
+              sum[r][j] += x[r * K + k] * panel[k][j];
+        for (unsigned r = 0; r != rows; ++r)
+          for (unsigned j = 0; j != columns; ++j)
+            out[r * ldAcc + j] = sum[r][j];
       }
-      for (unsigned r = 0; r != rows; ++r)
-        for (unsigned j = 0; j != columns; ++j)
-          out[r * ldAcc + n + j] = sum[r][j];
     }
-  }
   // What the blocks left over: rows below them, columns beside them.
   for (unsigned i = 0; i != M; ++i)
-    for (unsigned n = i < m ? N / columns * columns : 0; n != N; ++n) {
+    for (unsigned n = i < blockedM ? blockedN : 0; n != N; ++n) {
       T sum = acc[static_cast<size_t>(i) * ldAcc + n];
       for (unsigned k = 0; k != K; ++k)
         sum += a[static_cast<size_t>(i) * K + k] *
