@@ -265,6 +265,39 @@ llvm::Expected<MatrixDescriptor> kvq::emu::tc::decodeMatrixSm90(uint64_t bits) {
   return m;
 }
 
+llvm::Expected<ZeroColumns>
+kvq::emu::tc::decodeZeroColumns(uint64_t bits, unsigned m, unsigned n) {
+  auto bad = [&](const llvm::Twine &why) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   llvm::Twine("zero-column mask descriptor "
+                                               "0x") +
+                                       llvm::utohexstr(bits) + ": " + why);
+  };
+  if (field(bits, 36, 3) || field(bits, 62, 2))
+    return bad("bits 36-38 and 62-63 must be 0");
+  ZeroColumns result;
+  result.shift = field(bits, 56, 6);
+  unsigned most = m == 32 ? 16 : 32;
+  if (result.shift > most)
+    return bad("a shift of " + llvm::Twine(result.shift) + " is above " +
+               llvm::Twine(most));
+  result.zero.resize(n);
+  if (!field(bits, 39, 1))
+    return result;
+  unsigned zeros = field(bits, 40, 8) + 1, used = field(bits, 48, 8) + 1;
+  unsigned parts = 128 / m, width = n / parts;
+  for (unsigned part = 0; part != parts; ++part) {
+    unsigned skipped = field(bits, 8 * part, 8);
+    bool startsZero = field(bits, 32 + part, 1);
+    for (unsigned c = 0; c != width; ++c) {
+      unsigned at = (c + skipped) % (zeros + used);
+      if (startsZero ? at < zeros : at >= used)
+        result.zero.set(part * width + c);
+    }
+  }
+  return result;
+}
+
 uint32_t kvq::emu::tc::applySwizzle(Swizzle swizzle, uint32_t address) {
   switch (swizzle) {
   case Swizzle::None:

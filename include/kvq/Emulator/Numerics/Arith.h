@@ -138,7 +138,8 @@ bool testp(FTest op, FType type, uint64_t a);
 /// While one is alive, this thread's host floating point has round to nearest,
 /// no FTZ, no DAZ and no traps. The functions above need none and give the same
 /// bits without it; they are faster with it when the surrounding process
-/// changed the flags. Nest freely.
+/// changed the flags. Nest freely. On hosts other than x86-64 it does nothing:
+/// scalar functions are soft there, matrix products take the state as it is.
 class HostFPScope {
 public:
   HostFPScope();

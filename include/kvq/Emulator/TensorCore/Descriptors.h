@@ -9,6 +9,7 @@
 #define KVQ_EMULATOR_TENSORCORE_DESCRIPTORS_H
 
 #include "kvq/Emulator/Numerics/MatrixMultiply.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/Error.h"
 
 namespace kvq::emu::tc {
@@ -80,6 +81,21 @@ llvm::Expected<MatrixDescriptor> decodeMatrix(uint64_t bits);
 
 /// The same for wgmma (sm_90): a swizzle field of two bits, no constants.
 llvm::Expected<MatrixDescriptor> decodeMatrixSm90(uint64_t bits);
+
+/// The columns of B that tcgen05.mma.ws takes as zeros, and by how many columns
+/// B is shifted: column n of the product uses column n + shift of memory.
+struct ZeroColumns {
+  llvm::BitVector zero; ///< One bit for each of the N columns.
+  unsigned shift = 0;
+};
+
+/// Decodes a zero-column mask descriptor (table 45) for a product of `m` rows
+/// (32, 64 or 128) and `n` columns. Runs of (skip span + 1) zeroed columns
+/// alternate with runs of (use span + 1) used ones, as the document's examples
+/// have it; the names in its table are the other way round. Reserved bits and
+/// shifts above what `m` allows are errors.
+llvm::Expected<ZeroColumns> decodeZeroColumns(uint64_t bits, unsigned m,
+                                              unsigned n);
 
 /// The physical byte address for a linear one: an involution.
 uint32_t applySwizzle(Swizzle swizzle, uint32_t address);

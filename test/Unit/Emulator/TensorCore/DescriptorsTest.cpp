@@ -175,6 +175,49 @@ TEST(Descriptors, Matrix) {
   EXPECT_EQ(old->swizzle, Swizzle::B32);
 }
 
+/// The document's examples; masks are written with column 0 last.
+TEST(Descriptors, ZeroColumns) {
+  auto mask = [](uint64_t starts, unsigned firsts, bool nonZero, unsigned skip,
+                 unsigned use, unsigned shift, unsigned m, unsigned n) {
+    uint64_t bits = starts | uint64_t(firsts) << 32 | uint64_t(nonZero) << 39 |
+                    uint64_t(skip) << 40 | uint64_t(use) << 48 |
+                    uint64_t(shift) << 56;
+    auto z = decodeZeroColumns(bits, m, n);
+    if (!z) {
+      ADD_FAILURE() << llvm::toString(z.takeError());
+      return std::string();
+    }
+    EXPECT_EQ(z->shift, shift);
+    std::string text;
+    for (unsigned c = 0; c != n; ++c)
+      text.insert(text.begin(), z->zero[c] ? '1' : '0');
+    return text;
+  };
+  auto part = [](const std::string &text, unsigned index, unsigned width,
+                 const char *tail) {
+    std::string own = text.substr(text.size() - (index + 1) * width, width);
+    EXPECT_EQ(own.substr(own.size() - std::string(tail).size()), tail) << index;
+  };
+  EXPECT_EQ(mask(0, 0, false, 4, 3, 0, 128, 64), std::string(64, '0'));
+  part(mask(0, 0, true, 2, 3, 0, 128, 64), 0, 64, "11100001110000");
+  std::string two = mask(0, 1, true, 2, 3, 0, 64, 64);
+  part(two, 0, 32, "11100001110000111");
+  part(two, 1, 32, "000011100001110000");
+  std::string four = mask(0x01020100, 3, true, 2, 3, 2, 32, 128);
+  part(four, 0, 32, "00001110000111");
+  part(four, 1, 32, "0000111000011");
+  part(four, 2, 32, "111000011100");
+  part(four, 3, 32, "1110000111000");
+  EXPECT_NE(
+      llvm::toString(decodeZeroColumns(uint64_t(17) << 56, 32, 64).takeError())
+          .find("above 16"),
+      std::string::npos);
+  EXPECT_NE(
+      llvm::toString(decodeZeroColumns(uint64_t(1) << 36, 64, 64).takeError())
+          .find("36-38"),
+      std::string::npos);
+}
+
 TEST(Descriptors, Swizzles) {
   // The row of eight 128-byte rows is XORed into the 16-byte column.
   EXPECT_EQ(applySwizzle(Swizzle::B128, 0x0000), 0x0000u);
