@@ -9,6 +9,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/Errc.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,6 +22,30 @@ using namespace kvq;
 using namespace mlir;
 
 static constexpr llvm::StringLiteral kReportName = "kvq_report";
+
+void kvq::keepOnlyEntry(ModuleOp module, StringRef name) {
+  SymbolTable symbols(module);
+  llvm::SetVector<Operation *> reached;
+  if (Operation *entry = symbols.lookup(name))
+    reached.insert(entry);
+  auto follow = [&](Operation *from) {
+    if (auto uses = SymbolTable::getSymbolUses(from))
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (Operation *symbol = symbols.lookup(
+                use.getSymbolRef().getRootReference().getValue()))
+          reached.insert(symbol);
+  };
+  // What is no function stays, with what it refers to.
+  for (Operation &op : *module.getBody())
+    if (!isa<func::FuncOp>(op))
+      follow(&op);
+  for (size_t i = 0; i != reached.size(); ++i)
+    follow(reached[i]);
+  for (auto function :
+       llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (!reached.contains(function))
+      function.erase();
+}
 
 void kvq::requestCInterface(ModuleOp module, StringRef name) {
   if (auto function = module.lookupSymbol<func::FuncOp>(name))

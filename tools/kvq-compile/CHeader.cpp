@@ -31,6 +31,13 @@ static std::string getCType(const HostType &type) {
   }
 }
 
+/// Returns a text without what would end a comment.
+static std::string forComment(std::string text) {
+  for (size_t at; (at = text.find("*/")) != std::string::npos;)
+    text.replace(at, 2, "* /");
+  return text;
+}
+
 /// Describes what an argument or result is.
 static std::string describe(const HostType &type) {
   std::string text;
@@ -39,9 +46,6 @@ static std::string describe(const HostType &type) {
   if (type.isPacked)
     os << "; two elements in a byte, the even one in the low nibble; sizes, "
           "strides and offset count bytes";
-  // What would end the comment.
-  for (size_t at; (at = text.find("*/")) != std::string::npos;)
-    text.replace(at, 2, "* /");
   return text;
 }
 
@@ -55,18 +59,19 @@ static void printDescriptors(raw_ostream &os, ArrayRef<CFunction> functions) {
           ranks.insert(type.shape.size());
   if (ranks.empty())
     return;
-  os << "/*\n"
-        " * An array of N dimensions. Element (i0, i1, ...) is at\n"
-        " * aligned[offset + i0 * strides[0] + i1 * strides[1] + ...], counted "
-        "in\n"
-        " * elements. The caller owns the memory of arguments and sets "
-        "allocated to\n"
-        " * the same pointer as aligned. Results are to be freed with "
-        "free(allocated),\n"
-        " * unless allocated is that of an argument, of another result or "
-        "0xdeadbeef\n"
-        " * (a constant).\n"
-        " */\n";
+  os << R"(/*
+ * An array of N dimensions: element (i0, i1, ...) is at
+ * aligned[offset + i0 * strides[0] + i1 * strides[1] + ...], counted in
+ * elements. An array whose type has no strided layout must be dense: offset 0,
+ * strides of C order.
+ *
+ * The caller owns the memory of arguments and sets allocated to the same
+ * pointer as aligned. Memrefs are in-out; what a tensor argument points to may be
+ * overwritten, too. Results are to be freed with free(allocated), unless
+ * allocated is that of an argument, of another result or 0xdeadbeef (a
+ * constant).
+ */
+)";
   for (size_t rank : ranks) {
     os << "#ifndef KVQ_MEMREF_" << rank << "D\n#define KVQ_MEMREF_" << rank
        << "D\ntypedef struct kvq_memref_" << rank
@@ -98,13 +103,17 @@ static void printFunction(raw_ostream &os, const CFunction &function) {
 
   os << "/*\n * " << name << "\n";
   for (auto [index, type] : llvm::enumerate(signature.arguments))
-    os << " *   arg" << index << ": " << describe(type) << "\n";
+    os << " *   arg" << index
+       << (function.names[index].empty()
+               ? ""
+               : " (" + forComment(function.names[index]) + ")")
+       << ": " << describe(type) << "\n";
   if (isDirect && !function.hasStatus)
     os << " * Returns " << describe(signature.results.front()) << ".\n";
   if (function.hasStatus)
     os << " * " << (isDirect ? "Returns the status" : "The status is")
-       << ": 0, or another number if kvq_report was called; then nothing\n"
-          " * was written"
+       << ": 0, or another number if kvq_report was called; then the\n"
+          " * operations that failed wrote nothing"
        << (signature.results.empty() ? "" : " and the results are undefined")
        << ".\n";
   os << " */\n";

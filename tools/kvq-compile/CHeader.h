@@ -12,6 +12,8 @@ struct CFunction {
   EntrySignature signature;
   /// Whether it returns a status after its results.
   bool hasStatus = false;
+  /// What the source calls the arguments; empty where it has no name.
+  llvm::SmallVector<std::string> names;
 };
 
 /// Returns the text of a C99 and C++ header with the descriptors and prototypes

@@ -2,6 +2,7 @@
 
 #include "CHeader.h"
 #include "MachineCode.h"
+#include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "kvq/ExecutionEngine/CPUPipeline.h"
 #include "kvq/ExecutionEngine/CompiledEntry.h"
 #include "kvq/ExecutionEngine/RuntimeLibraries.h"
@@ -95,7 +96,8 @@ static llvm::Error checkOptions() {
 
 /// Asks for the C interface of all public functions. With a header all of them
 /// must have types that C can name.
-static FailureOr<SmallVector<CFunction, 0>> prepareFunctions(ModuleOp module) {
+static FailureOr<SmallVector<CFunction, 0>>
+prepareFunctions(ModuleOp module, llvm::SourceMgr &sources) {
   SmallVector<CFunction, 0> functions;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
@@ -114,7 +116,8 @@ static FailureOr<SmallVector<CFunction, 0>> prepareFunctions(ModuleOp module) {
         EntrySignature::get(module, function.getName());
     if (failed(signature))
       return failure();
-    functions.push_back({std::move(*signature), /*hasStatus=*/false});
+    functions.push_back({std::move(*signature), /*hasStatus=*/false,
+                         getArgumentNames(function, sources)});
   }
   return functions;
 }
@@ -128,12 +131,13 @@ static llvm::Error writeFile(StringRef path, StringRef text) {
 
 /// Does everything between parsing and exit. The message of the error is empty
 /// where diagnostics have said it.
-static llvm::Error compile(ModuleOp module) {
+static llvm::Error compile(ModuleOp module, llvm::SourceMgr &sources) {
   constexpr unsigned optLevel = 3;
   auto machine = createHostMachine(cpuName, featureNames, optLevel);
   if (!machine)
     return machine.takeError();
-  FailureOr<SmallVector<CFunction, 0>> functions = prepareFunctions(module);
+  FailureOr<SmallVector<CFunction, 0>> functions =
+      prepareFunctions(module, sources);
   if (failed(functions))
     return fail("");
   CPULowering lowering;
@@ -217,7 +221,7 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return 1;
-  if (llvm::Error error = compile(*module))
+  if (llvm::Error error = compile(*module, sources))
     return report(std::move(error));
   return 0;
 }

@@ -1,6 +1,6 @@
 //===- kvq-run.cpp - Run a function of a module on arrays -----------------===//
 
-#include "ArgumentNames.h"
+#include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "kvq/ExecutionEngine/CPUPipeline.h"
 #include "kvq/ExecutionEngine/CompiledEntry.h"
 #include "kvq/InitAllDialects.h"
@@ -251,6 +251,7 @@ static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
     return arguments.takeError();
   double loadSeconds = loadTimer.seconds();
 
+  keepOnlyEntry(module, entryName);
   requestCInterface(module, entryName);
   Timer lowerTimer;
   CPULowering lowering;

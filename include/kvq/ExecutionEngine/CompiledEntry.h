@@ -33,6 +33,10 @@ llvm::Expected<HostScalar> parseScalar(const HostType &type,
 llvm::Expected<HostArgument> makeArgument(const HostType &type,
                                           llvm::StringRef text);
 
+/// Erases the functions that the entry does not reach through symbols, so that
+/// nothing else is compiled. To be called before the pipeline runs.
+void keepOnlyEntry(mlir::ModuleOp module, llvm::StringRef name);
+
 /// Marks the function so that lowering gives it the C interface that
 /// `CompiledEntry` calls. To be called before the pipeline runs.
 void requestCInterface(mlir::ModuleOp module, llvm::StringRef name);

@@ -1,10 +1,9 @@
 /*===- RuntimeError.h - What compiled code reports ----------------*- C -*-===*
  *
- * A compiled entry checks its indices and lengths before it writes anything.
- * On the first violation of each op it calls `kvq_report` and returns a status
- * other than 0; the cache and the outputs are as they were. The library of
- * compiled code holds a weak `kvq_report` that does nothing: a host defines its
- * own to learn what was wrong.
+ * A compiled operation checks its indices and lengths before it writes anything.
+ * On a violation it calls `kvq_report` and writes nothing, and the function
+ * returns a status other than 0. Compiled code holds a weak `kvq_report` that
+ * does nothing: a host defines its own to learn what was wrong.
  *
  * This header is C99 and C++.
  *

@@ -200,6 +200,24 @@ def test_runtime_errors(run):
     )
 
 
+def test_calls(run):
+    [result], _ = run("four_times", 5, results=1)
+    assert result == 20
+
+
+@pytest.mark.parametrize("size", [0, 1, 10000])
+def test_threads(run, size):
+    x = np.arange(size, dtype="f")
+    _, [saved] = run("parallel", x, saves=[0])
+    np.testing.assert_array_equal(saved, 2 * x)
+
+
+def test_runtime_library(run):
+    x = np.arange(24, dtype="f").reshape(4, 6)
+    _, [saved] = run("copy_columns", x, np.zeros((4, 3), "f"), saves=[1])
+    np.testing.assert_array_equal(saved, x[:, 1::2])
+
+
 def test_report(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((3, 4), "f"))
     done = subprocess.run(

@@ -119,5 +119,39 @@ func.func @report(%x: memref<1xi32>, %kind: i32) -> i32 {
   return %kind : i32
 }
 
+// An entry that calls other functions.
+func.func private @twice(%x: i8) -> i8 {
+  %r = arith.addi %x, %x : i8
+  return %r : i8
+}
+func.func @four_times(%x: i8) -> i8 {
+  %once = func.call @twice(%x) : (i8) -> i8
+  %r = func.call @twice_i8(%once) : (i8) -> i8
+  return %r : i8
+}
+
+// Runs on the threads of the async runtime.
+func.func @parallel(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %w = arith.addf %v, %v : f32
+    memref.store %w, %x[%i] : memref<?xf32>
+    scf.reduce
+  }
+  return
+}
+
+// A copy that needs MLIR's runtime.
+func.func @copy_columns(%x: memref<4x6xf32>, %y: memref<4x3xf32>) {
+  %columns = memref.subview %x[0, 1] [4, 3] [1, 2]
+      : memref<4x6xf32> to memref<4x3xf32, strided<[6, 2], offset: 1>>
+  memref.copy %columns, %y
+      : memref<4x3xf32, strided<[6, 2], offset: 1>> to memref<4x3xf32>
+  return
+}
+
 func.func private @hidden(%x: f32) { return }
 func.func private @external(%x: f32)

@@ -1,6 +1,6 @@
 //===- ArgumentNames.cpp - Names of arguments in the source ---------------===//
 
-#include "ArgumentNames.h"
+#include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

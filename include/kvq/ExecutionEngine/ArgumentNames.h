@@ -1,7 +1,7 @@
 //===- ArgumentNames.h - Names of arguments in the source -------*- C++ -*-===//
 
-#ifndef KVQ_TOOLS_KVQRUN_ARGUMENTNAMES_H
-#define KVQ_TOOLS_KVQRUN_ARGUMENTNAMES_H
+#ifndef KVQ_EXECUTIONENGINE_ARGUMENTNAMES_H
+#define KVQ_EXECUTIONENGINE_ARGUMENTNAMES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/SourceMgr.h"
@@ -16,4 +16,4 @@ llvm::SmallVector<std::string> getArgumentNames(mlir::func::FuncOp function,
 
 } // namespace kvq
 
-#endif // KVQ_TOOLS_KVQRUN_ARGUMENTNAMES_H
+#endif // KVQ_EXECUTIONENGINE_ARGUMENTNAMES_H
