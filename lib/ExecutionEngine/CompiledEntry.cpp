@@ -220,25 +220,21 @@ CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
   if (isDirect)
     packed.push_back(area.data());
 
-  {
+  llvm::Error error = [&] {
     RuntimeReports reports;
     auto start = std::chrono::steady_clock::now();
     function(packed.data());
     callSeconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
-    if (llvm::Error error = reports.takeError())
-      return std::move(error);
-  }
+    return reports.takeError();
+  }();
 
-  // Results that the function allocated are the caller's to free, once.
-  SmallVector<int64_t> borrowed{0, kGlobalPointer};
-  for (const HostArgument &argument : arguments)
-    if (auto *buffer = std::get_if<HostBuffer>(&argument))
-      borrowed.push_back(buffer->descriptor().front());
+  // After a report the results are there, but hold nothing.
   SmallVector<NpyArray> results;
-  llvm::Error error = llvm::Error::success();
   for (auto [index, type] : llvm::enumerate(signature.results)) {
+    if (error)
+      break;
     llvm::Expected<NpyArray> result =
         type.isScalar
             ? NpyArray::zeros(type.resultType(), {})
@@ -246,7 +242,7 @@ CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
                              type.resultType(), type.shape.size());
     if (!result) {
       error = llvm::joinErrors(std::move(error), result.takeError());
-      continue;
+      break;
     }
     if (type.isScalar)
       std::memcpy(result->data(), area.get(index), result->sizeInBytes());
@@ -256,6 +252,12 @@ CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
         result->data()[i] &= 1;
     results.push_back(std::move(*result));
   }
+
+  // Results that the function allocated are the caller's to free, once.
+  SmallVector<int64_t> borrowed{0, kGlobalPointer};
+  for (const HostArgument &argument : arguments)
+    if (auto *buffer = std::get_if<HostBuffer>(&argument))
+      borrowed.push_back(buffer->descriptor().front());
   for (auto [index, type] : llvm::enumerate(signature.results)) {
     if (type.isScalar)
       continue;

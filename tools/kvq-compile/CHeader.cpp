@@ -114,7 +114,9 @@ static void printFunction(raw_ostream &os, const CFunction &function) {
     os << " * " << (isDirect ? "Returns the status" : "The status is")
        << ": 0, or another number if kvq_report was called; then the\n"
           " * operations that failed wrote nothing"
-       << (signature.results.empty() ? "" : " and the results are undefined")
+       << (signature.results.empty()
+               ? ""
+               : ", and results are to be freed but hold no values")
        << ".\n";
   os << " */\n";
   if (isDirect)
