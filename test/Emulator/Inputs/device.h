@@ -54,9 +54,7 @@ __device__ inline unsigned atomicCAS(unsigned *at, unsigned from, unsigned to) {
   return __nvvm_atom_cas_gen_i((int *)at, from, to);
 }
 __device__ inline int __popc(unsigned x) { return __builtin_popcount(x); }
-__device__ inline int __clz(unsigned x) {
-  return x ? __builtin_clz(x) : 32;
-}
+__device__ inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 __device__ inline unsigned __brev(unsigned x) {
   return __builtin_bitreverse32(x);
 }

@@ -100,8 +100,7 @@ __global__ void softmax(const float *in, float *out, int n) {
   for (int delta = 16; delta > 0; delta /= 2)
     sum += __shfl_xor_sync(FULL, sum, delta);
   for (int i = threadIdx.x; i < n; i += 32)
-    out[blockIdx.x * n + i] =
-        exp2f((row[i] - top) * 1.4426950408889634f) / sum;
+    out[blockIdx.x * n + i] = exp2f((row[i] - top) * 1.4426950408889634f) / sum;
 }
 
 /// Sorts 256 keys in one CTA.
@@ -159,15 +158,33 @@ __global__ void indirect(int *out) {
 __global__ void switches(int *out, int n) {
   int x = threadIdx.x, r;
   switch (x % 11) {
-  case 0: r = x * x; break;
-  case 1: r = x / 3; break;
-  case 2: r = n - x; break;
-  case 3: r = x % 7; break;
-  case 4: r = x << 3; break;
-  case 5: r = -x; break;
-  case 6: r = x ^ n; break;
-  case 7: r = n / (x + 1); break;
-  default: r = 1000 + x; break;
+  case 0:
+    r = x * x;
+    break;
+  case 1:
+    r = x / 3;
+    break;
+  case 2:
+    r = n - x;
+    break;
+  case 3:
+    r = x % 7;
+    break;
+  case 4:
+    r = x << 3;
+    break;
+  case 5:
+    r = -x;
+    break;
+  case 6:
+    r = x ^ n;
+    break;
+  case 7:
+    r = n / (x + 1);
+    break;
+  default:
+    r = 1000 + x;
+    break;
   }
   out[x] = r;
 }
