@@ -332,19 +332,24 @@ uint64_t dp2a(uint64_t a, uint64_t b, uint64_t c) {
 // Carry chains
 //===----------------------------------------------------------------------===//
 
-/// d = a + b (+ carry), or a - b (- borrow); sources: a, b, carry in. The carry
-/// of subtraction is the borrow. Op: a bit 0 subtract, bit 1 reads carry;
-/// numDst 2 writes carry.
+/// d = a + b (+ carry), or a - b (- borrow); sources: a, b, carry in. Op: a bit
+/// 0 subtract, bit 1 reads carry; numDst 2 writes carry.
+///
+/// Subtraction is a + ~b + 1, so that the flag it leaves and takes is set where
+/// there is no borrow. This shows when chains mix: nvcc's division of 128-bit
+/// integers reads the flag of subc.cc with addc, and takes 1 for no borrow.
 template <typename T>
 void carryHandler(Warp &warp, const Op &op, LaneMask lanes) {
   uint64_t *d = warp.destination(op.dst());
   const uint64_t *a = warp.values(op.src(0)), *b = warp.values(op.src(1));
   bool subtract = op.a & 1;
-  LaneMask in = op.a & 2 ? warp.predicate(op.src(2)) : 0;
+  LaneMask in = op.a & 2   ? warp.predicate(op.src(2))
+                : subtract ? ~LaneMask(0)
+                           : 0;
   LaneMask out = 0;
   forLanes(lanes, [&](unsigned i) {
-    UInt128 x = T(a[i]), y = T(b[i]), carry = in >> i & 1;
-    UInt128 sum = subtract ? x - y - carry : x + y + carry;
+    UInt128 x = T(a[i]), y = T(subtract ? ~b[i] : b[i]);
+    UInt128 sum = x + y + (in >> i & 1);
     d[i] = T(sum);
     out |= LaneMask(uint64_t(sum >> (8 * sizeof(T))) & 1) << i;
   });
