@@ -207,15 +207,4 @@ __global__ void prints(int n) {
 
 __global__ void asserts(int n) { assert(threadIdx.x < n); }
 
-__global__ void heap(int *out) {
-  int *p = (int *)malloc(16 * sizeof(int));
-  for (int i = 0; i < 16; ++i)
-    p[i] = i * threadIdx.x;
-  int sum = 0;
-  for (int i = 0; i < 16; ++i)
-    sum += p[i];
-  free(p);
-  out[threadIdx.x] = sum;
-}
-
 } // extern "C"
