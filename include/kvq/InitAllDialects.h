@@ -17,6 +17,7 @@
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Transform/IR/TransformDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -26,15 +27,15 @@ namespace kvq {
 /// Registers kvq's dialects and those upstream dialects that its pipelines
 /// start from or pass through.
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<KVQDialect, mlir::affine::AffineDialect,
-                  mlir::arith::ArithDialect, mlir::async::AsyncDialect,
-                  mlir::bufferization::BufferizationDialect,
-                  mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::omp::OpenMPDialect, mlir::scf::SCFDialect,
-                  mlir::tensor::TensorDialect, mlir::ub::UBDialect,
-                  mlir::vector::VectorDialect>();
+  registry.insert<
+      KVQDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+      mlir::async::AsyncDialect, mlir::bufferization::BufferizationDialect,
+      mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+      mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+      mlir::math::MathDialect, mlir::memref::MemRefDialect,
+      mlir::omp::OpenMPDialect, mlir::scf::SCFDialect,
+      mlir::tensor::TensorDialect, mlir::transform::TransformDialect,
+      mlir::ub::UBDialect, mlir::vector::VectorDialect>();
 }
 
 } // namespace kvq

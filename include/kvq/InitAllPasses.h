@@ -8,6 +8,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace kvq {
@@ -19,6 +20,7 @@ inline void registerAllPasses() {
   registerKVQConversionPasses();
   registerPipelines();
   mlir::registerTransformsPasses();
+  mlir::transform::registerTransformPasses();
   mlir::bufferization::registerBufferizationPasses();
   mlir::bufferization::registerBufferizationPipelines();
 }
