@@ -68,6 +68,18 @@ bool kvq::emu::advanceAsyncCopies(Warp &warp, bool all) {
       perform(copy);
       any = true;
     }
+  // Work that is done may queue more.
+  for (size_t i = 0; i < queue.work.size(); ++i) {
+    if (queue.work[i].done || !(all || warp.launch.random(2)))
+      continue;
+    queue.work[i].done = true;
+    auto perform = std::move(queue.work[i].perform);
+    perform();
+    any = true;
+  }
+  while (!queue.work.empty() && queue.work.front().done &&
+         (queue.work.front().waited || !warp.launch.checkRaces))
+    queue.work.pop_front();
   return fireArrives(warp) || any;
 }
 

@@ -560,6 +560,21 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   case O::MbarrierTryWait:
   case O::MbarrierPendingCount:
     return decodeMBarrier(*this, inst);
+  case O::CpAsyncBulk:
+  case O::CpAsyncBulkPrefetch:
+  case O::CpAsyncBulkPrefetchTensor:
+  case O::CpAsyncBulkCommitGroup:
+  case O::CpAsyncBulkWaitGroup:
+  case O::CpReduceAsyncBulk:
+  case O::StAsync:
+  case O::RedAsync:
+  case O::StBulk:
+    return decodeBulkCopy(*this, inst);
+  case O::CpAsyncBulkTensor:
+  case O::CpReduceAsyncBulkTensor:
+  case O::TensormapReplace:
+  case O::TensormapCpFenceproxy:
+    return decodeTensorCopy(*this, inst);
   default:
     return unsupported(inst);
   }

@@ -214,8 +214,11 @@ bool Launch::unblock() {
   bool advanced = false;
   for (const auto &cluster : resident)
     for (const auto &cta : cluster->ctas)
-      for (const auto &warp : cta->warps)
+      for (const auto &warp : cta->warps) {
+        // Work that completed since may have woken someone.
+        advanced |= warp->isRunnable();
         advanced |= advanceAsyncCopies(*warp, /*all=*/true);
+      }
   if (advanced || admitCluster())
     return true;
   if (progressCount == progressAtTimeout)

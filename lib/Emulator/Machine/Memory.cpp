@@ -140,9 +140,9 @@ bool kvq::emu::locateSlow(Warp &warp, const Op &op, unsigned lane, Space space,
   return outOfBounds(warp, op, lane, address, "not an address of memory");
 }
 
-void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
-                              const Location &location, unsigned bytes,
-                              AccessKind kind) {
+void kvq::emu::noteWritten(Warp &warp, const Op &op, unsigned lane,
+                           const Location &location, unsigned bytes,
+                           AccessKind kind) {
   bool write = kind == AccessKind::Write || kind == AccessKind::StrongWrite;
   if (location.written) {
     if (write) {
@@ -156,6 +156,12 @@ void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
           false);
     }
   }
+}
+
+void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
+                              const Location &location, unsigned bytes,
+                              AccessKind kind) {
+  noteWritten(warp, op, lane, location, bytes, kind);
   if (warp.launch.checkRaces &&
       (location.space == Space::Global || location.space == Space::Shared))
     warp.launch.races.access(warp, op, lane,

@@ -34,26 +34,37 @@ void RaceDetector::conflict(Warp &warp, const Op &op, unsigned lane,
   const Op &other = warp.program.ops[earlier.pc];
   unsigned otherWarp = earlier.thread >> 5;
   unsigned warpsPerCta = warp.launch.warpsPerCta;
-  warp.report(
-      FindingKind::Race, op, lane, shown,
-      llvm::formatv("{0} that line {1} ('{2}') made by thread {3} of "
-                    "CTA {4}: nothing orders the two",
-                    what, other.line, other.text,
-                    otherWarp % warpsPerCta * warpSize + (earlier.thread & 31),
-                    otherWarp / warpsPerCta)
-          .str(),
-      false);
+  uint64_t warps = warp.launch.config.grid.volume() * warpsPerCta;
+  std::string who =
+      otherWarp >= warps
+          ? llvm::formatv("the asynchronous work of CTA {0}", otherWarp - warps)
+                .str()
+          : llvm::formatv("thread {0} of CTA {1}",
+                          otherWarp % warpsPerCta * warpSize +
+                              (earlier.thread & 31),
+                          otherWarp / warpsPerCta)
+                .str();
+  warp.report(FindingKind::Race, op, lane, shown,
+              llvm::formatv("{0} that line {1} ('{2}') made by {3}: nothing "
+                            "orders the two",
+                            what, other.line, other.text, who)
+                  .str(),
+              false);
 }
 
 void RaceDetector::access(Warp &warp, const Op &op, unsigned lane,
                           uint64_t address, unsigned bytes, AccessKind kind,
-                          uint64_t shown) {
+                          uint64_t shown, const AsyncToken *token) {
   bool write = kind == AccessKind::Write || kind == AccessKind::StrongWrite;
   bool strong =
       kind == AccessKind::StrongRead || kind == AccessKind::StrongWrite;
   Access self;
   self.clock = warp.clock.now;
   self.thread = warp.globalIndex << 5 | lane;
+  if (token) {
+    self.clock = token->clock;
+    self.thread = token->agent << 5 | lane;
+  }
   self.pc = static_cast<uint32_t>(&op - warp.program.ops.data());
   self.strong = strong;
   bool reported = false;
@@ -111,6 +122,24 @@ void RaceDetector::settle(Warp &warp, unsigned lane, uint64_t address,
     write.pending = false;
     write.clock = warp.clock.now;
   }
+}
+
+/// Agents count behind the warps of the launch, one for each CTA.
+AsyncToken RaceDetector::beginAsync(Warp &warp) {
+  AsyncToken token;
+  const Launch &launch = warp.launch;
+  token.agent = static_cast<uint32_t>(
+      launch.config.grid.volume() * launch.warpsPerCta + warp.cta.linear);
+  token.clock = ++agentClocks[token.agent];
+  return token;
+}
+
+void RaceDetector::completeAsync(const AsyncToken &token, uint64_t address) {
+  released[address].raise(token.agent, token.clock);
+}
+
+void RaceDetector::waitAsync(Warp &warp, const AsyncToken &token) {
+  warp.clock.known.raise(token.agent, token.clock);
 }
 
 static bool acquires(MemoryOrder order) {

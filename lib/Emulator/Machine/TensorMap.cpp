@@ -150,3 +150,65 @@ llvm::Expected<TensorMap> kvq::emu::decodeTensorMap(const void *bytes128) {
   }
   return map;
 }
+
+bool kvq::emu::replaceTensorMapField(void *bytes128, TensorMapField field,
+                                     unsigned ordinal, uint64_t value) {
+  Raw raw;
+  memcpy(&raw, bytes128, sizeof(raw));
+  if (raw.magic != magic) {
+    raw = {};
+    raw.magic = magic;
+    raw.rank = 1;
+  }
+  if (ordinal > 4)
+    return false;
+  bool legal = true;
+  switch (field) {
+  case TensorMapField::GlobalAddress:
+    raw.address = value;
+    break;
+  case TensorMapField::Rank:
+    legal = value <= 4;
+    raw.rank = static_cast<uint8_t>(value + 1);
+    break;
+  case TensorMapField::BoxDim:
+    legal = value >= 1 && value <= 256;
+    raw.box[ordinal] = static_cast<uint16_t>(value);
+    break;
+  case TensorMapField::GlobalDim:
+    raw.dims[ordinal] = static_cast<uint32_t>(value - 1);
+    break;
+  case TensorMapField::GlobalStride:
+    legal = ordinal < 4 && value % 16 == 0;
+    if (ordinal < 4)
+      raw.strides[ordinal] = value;
+    break;
+  case TensorMapField::ElementStride:
+    legal = value >= 1 && value <= 8;
+    raw.elementStrides[ordinal] = static_cast<uint8_t>(value);
+    break;
+  case TensorMapField::Elemtype:
+    legal = value <= 15;
+    raw.element = static_cast<uint8_t>(value);
+    break;
+  case TensorMapField::InterleaveLayout:
+    legal = value == 0;
+    break;
+  case TensorMapField::SwizzleMode:
+    legal = value <= 3;
+    raw.swizzle = static_cast<uint8_t>(value);
+    break;
+  case TensorMapField::SwizzleAtomicity:
+    legal = value <= 1;
+    if (value == 1 && raw.swizzle == uint8_t(TensorSwizzle::B128))
+      raw.swizzle = static_cast<uint8_t>(TensorSwizzle::B128Atom32);
+    break;
+  case TensorMapField::FillMode:
+    legal = value <= 1;
+    raw.fillNaN = static_cast<uint8_t>(value);
+    break;
+  }
+  if (legal)
+    memcpy(bytes128, &raw, sizeof(raw));
+  return legal;
+}

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 
 namespace kvq::emu {
 
@@ -42,6 +43,19 @@ struct AsyncArrive {
   uint8_t *barrier = nullptr;
 };
 
+/// A bulk or tensor copy, or another operation that completes by itself.
+struct AsyncWork {
+  uint8_t lane = 0;
+  bool done = false;
+  /// Bulk group of its thread, or -1 where an mbarrier tells of completion.
+  int64_t group = -1;
+  /// Its thread has waited for its group.
+  bool waited = false;
+  /// AsyncToken of the race check; 0 without it.
+  uint32_t agent = 0, clock = 0;
+  std::function<void()> perform;
+};
+
 struct AsyncCopyQueue {
   std::deque<AsyncCopy> copies;
   std::deque<AsyncArrive> arrives;
@@ -49,8 +63,13 @@ struct AsyncCopyQueue {
   uint64_t firstSequence = 0;
   /// Open commit group of each thread.
   std::array<uint32_t, 32> group{};
+  std::deque<AsyncWork> work;
+  /// Open bulk group of each thread.
+  std::array<int64_t, 32> bulkGroup{};
 
-  bool empty() const { return copies.empty() && arrives.empty(); }
+  bool empty() const {
+    return copies.empty() && arrives.empty() && work.empty();
+  }
 };
 
 /// Moves the bytes of all copies of a warp, or of a random part of them, and

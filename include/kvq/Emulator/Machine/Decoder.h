@@ -135,6 +135,9 @@ llvm::Error decodeBarrier(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeWarpOp(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeMatrix(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeMBarrier(Decoder &decoder, const ptx::Instruction &inst);
 
 /// Emits what fills the `.reg` parameters of a device function.

@@ -56,6 +56,9 @@ inline bool locate(Warp &warp, const Op &op, unsigned lane, Space space,
   return locateSlow(warp, op, lane, space, address, bytes, alignment, result);
 }
 
+/// The written map of an access: checks reads, notes writes.
+void noteWritten(Warp &warp, const Op &op, unsigned lane,
+                 const Location &location, unsigned bytes, AccessKind kind);
 /// Checks and notes an access that is about to happen.
 void noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
                     const Location &location, unsigned bytes, AccessKind kind);

@@ -23,6 +23,13 @@ enum class AccessKind : uint8_t {
   StrongWrite
 };
 
+/// One piece of work by the asynchronous engines of a CTA. Its accesses have
+/// no order with those of any thread until the thread has seen it complete.
+struct AsyncToken {
+  uint32_t agent = 0;
+  uint32_t clock = 0;
+};
+
 /// Keeps, per byte, the last write and up to two reads since then, and
 /// compares each access with them by happens-before. Keeping two reads only
 /// can miss a race; it never reports one that is none.
@@ -31,7 +38,15 @@ public:
   /// `address` is a host address: global memory, or a byte of a CTA's shared
   /// memory. `shared` is the CTA-relative address for messages, or ~0.
   void access(Warp &warp, const Op &op, unsigned lane, uint64_t address,
-              unsigned bytes, AccessKind kind, uint64_t shown);
+              unsigned bytes, AccessKind kind, uint64_t shown,
+              const AsyncToken *token = nullptr);
+
+  /// New work that a thread of the warp issues.
+  AsyncToken beginAsync(Warp &warp);
+  /// The work is complete: who acquires from `address` (an mbarrier) knows.
+  void completeAsync(const AsyncToken &token, uint64_t address);
+  /// The issuing warp has waited for the work.
+  void waitAsync(Warp &warp, const AsyncToken &token);
 
   /// A write by asynchronous work that the thread issues now: it is without
   /// order with everything later until `settle`.
@@ -75,6 +90,7 @@ private:
   Page *lastPage = nullptr;
   /// What a later acquire of a location makes known.
   llvm::DenseMap<uint64_t, VectorClock> released;
+  llvm::DenseMap<uint32_t, uint32_t> agentClocks;
 };
 
 } // namespace kvq::emu

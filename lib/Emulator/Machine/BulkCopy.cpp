@@ -1,0 +1,384 @@
+//===- BulkCopy.cpp - cp.async.bulk, st.async, and their groups -----------===//
+
+#include "kvq/Emulator/Machine/BulkCopy.h"
+#include "kvq/Emulator/Machine/Lanes.h"
+#include "kvq/Emulator/Machine/MBarrier.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace kvq::emu;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Type;
+
+AsyncToken kvq::emu::beginWork(Warp &warp) {
+  return warp.launch.checkRaces ? warp.launch.races.beginAsync(warp)
+                                : AsyncToken();
+}
+
+void kvq::emu::startWork(Warp &warp, unsigned lane, int64_t group,
+                         const AsyncToken &token,
+                         std::function<void()> perform) {
+  bool eager = warp.launch.isEager();
+  if (eager)
+    perform();
+  // The race check must know what a wait for the group covers.
+  if (eager && (group < 0 || !warp.launch.checkRaces))
+    return;
+  AsyncWork work;
+  work.lane = static_cast<uint8_t>(lane);
+  work.group = group;
+  work.done = eager;
+  work.waited = group < 0;
+  work.agent = token.agent;
+  work.clock = token.clock;
+  if (!eager)
+    work.perform = std::move(perform);
+  warp.asyncCopies.work.push_back(std::move(work));
+}
+
+void kvq::emu::noteAsync(Warp &warp, const Op &op, unsigned lane,
+                         const Location &location, unsigned bytes,
+                         AccessKind kind, const AsyncToken &token) {
+  noteWritten(warp, op, lane, location, bytes, kind);
+  if (warp.launch.checkRaces &&
+      (location.space == Space::Global || location.space == Space::Shared))
+    warp.launch.races.access(warp, op, lane,
+                             reinterpret_cast<uint64_t>(location.host), bytes,
+                             kind, location.shown, &token);
+}
+
+void kvq::emu::completeWork(Warp &warp, uint8_t *barrier, uint32_t bytes,
+                            const AsyncToken &token) {
+  if (warp.launch.checkRaces)
+    warp.launch.races.completeAsync(token, reinterpret_cast<uint64_t>(barrier));
+  completeTransactions(warp, warp.cta, barrier, bytes);
+}
+
+namespace {
+
+struct BulkExtra : OpExtra {
+  ExtraAddress to, from, barrier;
+  Operand size, mask, bytes;
+  bool hasBarrier = false, multicast = false, reduces = false;
+  AtomicOperation operation;
+};
+
+/// The CTAs of a multicast mask, or nothing for the one that an address names.
+llvm::SmallVector<unsigned, 16> ranksOf(Warp &warp, const Op &op, unsigned lane,
+                                        uint64_t mask) {
+  llvm::SmallVector<unsigned, 16> ranks;
+  for (unsigned rank = 0; rank < 16; ++rank)
+    if (mask >> rank & 1) {
+      if (rank >= warp.cta.cluster.ctas.size()) {
+        warp.report(FindingKind::IllegalOperand, op, lane, 0,
+                    llvm::formatv("multicast to CTA {0} in a cluster of {1}",
+                                  rank, warp.cta.cluster.ctas.size())
+                        .str(),
+                    true);
+        return {};
+      }
+      ranks.push_back(rank);
+    }
+  return ranks;
+}
+
+/// The same shared address in another CTA.
+uint64_t inRank(uint64_t address, unsigned rank) {
+  return (address & ((1u << sharedRankShift) - 1)) | uint64_t(rank)
+                                                         << sharedRankShift;
+}
+
+uint64_t stripWindow(uint64_t address) {
+  return (address & windowMask) == sharedWindow ? address & ~windowMask
+                                                : address;
+}
+
+void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const BulkExtra *>(op.extra);
+  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    uint64_t size = warp.values(extra.size)[lane] & 0xffffffffu;
+    if (size % 16) {
+      warp.report(
+          FindingKind::IllegalOperand, op, lane, 0,
+          llvm::formatv("{0} bytes; bulk copies move multiples of 16", size)
+              .str(),
+          true);
+      return;
+    }
+    Location from;
+    if (!size)
+      continue;
+    unsigned bytes = static_cast<unsigned>(size);
+    if (!locate(warp, op, lane, extra.from.space, extra.from.value(warp, lane),
+                bytes, 16, from))
+      return;
+    uint64_t toAddress = stripWindow(extra.to.value(warp, lane));
+    uint64_t barrierAddress =
+        extra.hasBarrier ? stripWindow(extra.barrier.value(warp, lane)) : 0;
+    llvm::SmallVector<std::pair<uint64_t, uint64_t>, 16> targets;
+    if (extra.multicast) {
+      for (unsigned rank :
+           ranksOf(warp, op, lane, warp.values(extra.mask)[lane] & 0xffff))
+        targets.push_back(
+            {inRank(toAddress, rank), inRank(barrierAddress, rank)});
+    } else {
+      targets.push_back({toAddress, barrierAddress});
+    }
+    warp.launch.counters.asyncCopyBytes += size;
+    for (auto [address, barrier] : targets) {
+      Location to, signal;
+      if (!locate(warp, op, lane, extra.to.space, address, bytes, 16, to))
+        return;
+      if (extra.hasBarrier &&
+          !locateMBarrier(warp, op, lane, Space::SharedCluster, barrier,
+                          signal))
+        return;
+      Warp *self = &warp;
+      const Op *where = &op;
+      const BulkExtra *what = &extra;
+      AsyncToken token = beginWork(warp);
+      startWork(warp, lane,
+                extra.hasBarrier ? -1 : warp.asyncCopies.bulkGroup[lane], token,
+                [=] {
+                  noteAsync(*self, *where, lane, from, bytes, AccessKind::Read,
+                            token);
+                  noteAsync(*self, *where, lane, to, bytes,
+                            what->reduces ? AccessKind::StrongWrite
+                                          : AccessKind::Write,
+                            token);
+                  if (what->reduces) {
+                    unsigned each = ptx::getBytes(what->operation.type);
+                    for (unsigned at = 0; at < bytes; at += each)
+                      writeBytes(to.host + at,
+                                 what->operation.apply(
+                                     readBytes(to.host + at, each),
+                                     readBytes(from.host + at, each)),
+                                 each);
+                  } else {
+                    memmove(to.host, from.host, bytes);
+                  }
+                  self->launch.progress();
+                  if (what->hasBarrier)
+                    completeWork(*self, signal.host, bytes, token);
+                });
+    }
+  }
+}
+
+/// st.async and red.async: a value, then its bytes at the mbarrier.
+void storeAsync(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const BulkExtra *>(op.extra);
+  unsigned each = op.bits / 8, bytes = each * op.count;
+  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    Location to, signal;
+    if (!locate(warp, op, lane, Space::SharedCluster,
+                stripWindow(extra.to.value(warp, lane)), bytes, bytes, to) ||
+        !locateMBarrier(warp, op, lane, Space::SharedCluster,
+                        stripWindow(extra.barrier.value(warp, lane)), signal))
+      return;
+    std::array<uint64_t, 4> values{};
+    for (unsigned k = 0; k < op.count; ++k)
+      values[k] = warp.values(op.src(k))[lane];
+    Warp *self = &warp;
+    const Op *where = &op;
+    const BulkExtra *what = &extra;
+    AsyncToken token = beginWork(warp);
+    startWork(warp, lane, -1, token, [=] {
+      noteAsync(*self, *where, lane, to, bytes,
+                what->reduces ? AccessKind::StrongWrite : AccessKind::Write,
+                token);
+      for (unsigned k = 0; k < where->count; ++k) {
+        uint8_t *host = to.host + k * each;
+        writeBytes(host,
+                   what->reduces
+                       ? what->operation.apply(readBytes(host, each), values[k])
+                       : values[k],
+                   each);
+      }
+      self->launch.progress();
+      completeWork(*self, signal.host, bytes, token);
+    });
+  }
+}
+
+/// st.bulk: zeros.
+void storeBulk(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const BulkExtra *>(op.extra);
+  forLanes(lanes, [&](unsigned lane) {
+    uint64_t size = warp.values(extra.size)[lane];
+    Location to;
+    if (!size || warp.launch.stopped())
+      return;
+    if (size % 8 || size > 0xffffffffu) {
+      warp.report(
+          FindingKind::IllegalOperand, op, lane, 0,
+          llvm::formatv("{0} bytes; st.bulk writes multiples of 8", size).str(),
+          true);
+      return;
+    }
+    unsigned bytes = static_cast<unsigned>(size);
+    if (!locate(warp, op, lane, extra.to.space, extra.to.value(warp, lane),
+                bytes, 8, to))
+      return;
+    noteAccess(warp, op, lane, to, bytes, AccessKind::Write);
+    memset(to.host, 0, bytes);
+  });
+  warp.launch.progress();
+}
+
+void commitBulk(Warp &warp, const Op &, LaneMask lanes) {
+  forLanes(lanes, [&](unsigned lane) { ++warp.asyncCopies.bulkGroup[lane]; });
+}
+
+/// Op: imm the groups that may stay open.
+void waitBulk(Warp &warp, const Op &op, LaneMask lanes) {
+  AsyncCopyQueue &queue = warp.asyncCopies;
+  for (size_t i = 0; i < queue.work.size(); ++i) {
+    AsyncWork &work = queue.work[i];
+    if (work.waited || !(lanes >> work.lane & 1) ||
+        work.group >= queue.bulkGroup[work.lane] - op.imm)
+      continue;
+    work.waited = true;
+    if (warp.launch.checkRaces)
+      warp.launch.races.waitAsync(warp, {work.agent, work.clock});
+    if (work.done)
+      continue;
+    work.done = true;
+    auto perform = std::move(work.perform);
+    perform();
+  }
+  while (!queue.work.empty() && queue.work.front().done &&
+         queue.work.front().waited)
+    queue.work.pop_front();
+}
+
+void nothing(Warp &, const Op &, LaneMask) {}
+
+} // namespace
+
+static llvm::Error decodeBulk(Decoder &decoder, const ptx::Instruction &inst) {
+  const ptx::Modifiers &mods = inst.mods;
+  const auto &operands = inst.operands;
+  auto *extra = decoder.newExtra<BulkExtra>();
+  extra->hasBarrier = mods.has(Mod::MbarrierCompleteTxBytes);
+  extra->multicast = mods.has(Mod::MulticastCluster);
+  extra->reduces = inst.opcode == Opcode::CpReduceAsyncBulk;
+  if (mods.has(Mod::CpMask) || mods.has(Mod::IgnoreOob))
+    return decoder.unsupported(inst);
+  size_t needed = 3 + extra->hasBarrier + extra->multicast;
+  if (operands.size() < needed)
+    return decoder.unsupported(inst);
+  if (extra->reduces) {
+    auto operation = AtomicOperation::find(inst, mods.type());
+    if (!operation)
+      return decoder.unsupported(inst);
+    extra->operation = *operation;
+  }
+  Space toSpaceOf = toSpace(mods.space(0)), fromSpace = toSpace(mods.space(1));
+  auto to = decodeAddress(decoder, inst, operands[0], toSpaceOf);
+  if (!to)
+    return to.takeError();
+  auto from = decodeAddress(decoder, inst, operands[1], fromSpace);
+  if (!from)
+    return from.takeError();
+  extra->to = ExtraAddress::from(*to);
+  extra->from = ExtraAddress::from(*from);
+  extra->size = decoder.source(operands[2], 32);
+  if (extra->hasBarrier) {
+    auto barrier =
+        decodeAddress(decoder, inst, operands[3], Space::SharedCluster);
+    if (!barrier)
+      return barrier.takeError();
+    extra->barrier = ExtraAddress::from(*barrier);
+  }
+  if (extra->multicast)
+    extra->mask = decoder.source(operands[4], 16);
+  decoder.emit(inst, bulkCopy, InstructionClass::AsyncCopy, {}, {}).extra =
+      extra;
+  return llvm::Error::success();
+}
+
+static llvm::Error decodeStoreAsync(Decoder &decoder,
+                                    const ptx::Instruction &inst) {
+  const ptx::Modifiers &mods = inst.mods;
+  const auto &operands = inst.operands;
+  unsigned bits = ptx::getBits(mods.type());
+  if (operands.size() < 3 || (bits != 32 && bits != 64))
+    return decoder.unsupported(inst);
+  auto *extra = decoder.newExtra<BulkExtra>();
+  auto to = decodeAddress(decoder, inst, operands[0], Space::SharedCluster);
+  if (!to)
+    return to.takeError();
+  auto barrier =
+      decodeAddress(decoder, inst, operands[2], Space::SharedCluster);
+  if (!barrier)
+    return barrier.takeError();
+  extra->to = ExtraAddress::from(*to);
+  extra->barrier = ExtraAddress::from(*barrier);
+  extra->reduces = inst.opcode == Opcode::RedAsync;
+  if (extra->reduces) {
+    auto operation = AtomicOperation::find(inst, mods.type());
+    if (!operation)
+      return decoder.unsupported(inst);
+    extra->operation = *operation;
+  }
+  llvm::SmallVector<Operand, 4> src;
+  if (operands[1].kind == ptx::OperandKind::Vector) {
+    for (const ptx::Operand &element : decoder.elements(operands[1]))
+      src.push_back(decoder.source(element, bits));
+  } else {
+    src.push_back(decoder.source(operands[1], bits));
+  }
+  if (src.size() > 4)
+    return decoder.unsupported(inst);
+  Op &op = decoder.emit(inst, storeAsync, InstructionClass::AsyncCopy, {}, src);
+  op.extra = extra;
+  op.bits = static_cast<uint8_t>(bits);
+  op.count = static_cast<uint8_t>(src.size());
+  return llvm::Error::success();
+}
+
+llvm::Error kvq::emu::decodeBulkCopy(Decoder &decoder,
+                                     const ptx::Instruction &inst) {
+  const auto &operands = inst.operands;
+  switch (inst.opcode) {
+  case Opcode::CpAsyncBulk:
+  case Opcode::CpReduceAsyncBulk:
+    return decodeBulk(decoder, inst);
+  case Opcode::CpAsyncBulkCommitGroup:
+    decoder.emit(inst, commitBulk, InstructionClass::AsyncCopy, {}, {});
+    return llvm::Error::success();
+  case Opcode::CpAsyncBulkWaitGroup: {
+    std::optional<uint64_t> count =
+        operands.size() == 1 ? Decoder::immediate(operands[0]) : std::nullopt;
+    if (!count)
+      return decoder.error(inst, "the number of groups must be an immediate");
+    decoder.emit(inst, waitBulk, InstructionClass::AsyncCopy, {}, {}).imm =
+        static_cast<int64_t>(*count);
+    return llvm::Error::success();
+  }
+  case Opcode::CpAsyncBulkPrefetch:
+  case Opcode::CpAsyncBulkPrefetchTensor:
+    decoder.emit(inst, nothing, InstructionClass::AsyncCopy, {}, {});
+    return llvm::Error::success();
+  case Opcode::StAsync:
+  case Opcode::RedAsync:
+    return decodeStoreAsync(decoder, inst);
+  case Opcode::StBulk: {
+    auto *extra = decoder.newExtra<BulkExtra>();
+    auto to =
+        decodeAddress(decoder, inst, operands[0], toSpace(inst.mods.space()));
+    if (!to)
+      return to.takeError();
+    extra->to = ExtraAddress::from(*to);
+    extra->size = decoder.source(operands[1], 64);
+    decoder.emit(inst, storeBulk, InstructionClass::Shared, {}, {}).extra =
+        extra;
+    return llvm::Error::success();
+  }
+  default:
+    return decoder.unsupported(inst);
+  }
+}

@@ -1,0 +1,540 @@
+//===- TensorCopy.cpp - cp.async.bulk.tensor and tensormap ----------------===//
+
+#include "kvq/Emulator/Machine/BulkCopy.h"
+#include "kvq/Emulator/Machine/Lanes.h"
+#include "kvq/Emulator/Machine/MBarrier.h"
+#include "kvq/Emulator/Machine/TensorMapLayout.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace kvq::emu;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Type;
+
+uint64_t kvq::emu::swizzleAddress(TensorSwizzle swizzle, uint64_t address) {
+  switch (swizzle) {
+  case TensorSwizzle::None:
+    return address;
+  case TensorSwizzle::B32:
+    return address ^ (address >> 7 & 1) << 4;
+  case TensorSwizzle::B64:
+    return address ^ (address >> 7 & 3) << 4;
+  case TensorSwizzle::B128:
+    return address ^ (address >> 7 & 7) << 4;
+  case TensorSwizzle::B128Atom32:
+    return address ^ (address >> 7 & 3) << 5;
+  }
+  return address;
+}
+
+namespace {
+
+struct TensorExtra : OpExtra {
+  ExtraAddress shared, map, barrier;
+  llvm::SmallVector<Operand, 5> coordinates;
+  Operand mask;
+  bool load = true, multicast = false, reduces = false;
+  Mod reduction = Mod::Add;
+};
+
+/// The geometry of one copy: rows of the innermost dimension.
+struct Box {
+  TensorMap map;
+  std::array<int64_t, 5> start{};
+  unsigned rank = 1;
+  unsigned bits = 8;
+  /// Elements that a row has in shared memory, and its bytes there.
+  unsigned rowElements = 0, rowBytes = 0;
+  /// Bytes of a row as the transaction count takes them.
+  unsigned rowPayload = 0;
+  std::array<unsigned, 5> counts{};
+  uint64_t rows = 1;
+};
+
+Box makeBox(const TensorMap &map, llvm::ArrayRef<int64_t> start) {
+  Box box;
+  box.map = map;
+  box.rank = static_cast<unsigned>(map.globalDims.size());
+  box.bits = tensorElementBits(map.element);
+  for (unsigned d = 0; d < box.rank; ++d) {
+    box.start[d] = start[d];
+    box.counts[d] =
+        (map.boxDims[d] + map.elementStrides[d] - 1) / map.elementStrides[d];
+    if (d)
+      box.rows *= box.counts[d];
+  }
+  box.rowElements = box.counts[0];
+  box.rowPayload = box.rowElements * box.bits / 8;
+  bool padded = map.element == TensorElement::B4x16P64 ||
+                map.element == TensorElement::B6x16P32;
+  box.rowBytes = padded ? box.rowElements : box.rowPayload;
+  return box;
+}
+
+/// Calls body(row, global address of element 0 of the tensor's row) for each
+/// row of a box; the address is 0 where the row lies outside.
+template <typename Body>
+void forRows(const Box &box, Body &&body) {
+  std::array<unsigned, 5> index{};
+  for (uint64_t row = 0; row < box.rows; ++row) {
+    uint64_t address = box.map.globalAddress;
+    bool inside = true;
+    for (unsigned d = 1; d < box.rank; ++d) {
+      int64_t at = box.start[d] + int64_t(index[d]) * box.map.elementStrides[d];
+      inside &= at >= 0 && at < int64_t(box.map.globalDims[d]);
+      address += static_cast<uint64_t>(at) * box.map.globalStrides[d - 1];
+    }
+    body(row, inside ? address : 0);
+    for (unsigned d = 1; d < box.rank && ++index[d] == box.counts[d]; ++d)
+      index[d] = 0;
+  }
+}
+
+/// A byte run of a row that lies inside the tensor: element range [first,
+/// last) of the row.
+std::pair<unsigned, unsigned> insideElements(const Box &box) {
+  int64_t size = static_cast<int64_t>(box.map.globalDims[0]);
+  int64_t stride = box.map.elementStrides[0];
+  int64_t first = box.start[0] >= 0 ? 0 : (-box.start[0] + stride - 1) / stride;
+  int64_t last =
+      box.start[0] >= size ? 0 : (size - box.start[0] + stride - 1) / stride;
+  first = std::min<int64_t>(first, box.rowElements);
+  last = std::clamp<int64_t>(last, first, box.rowElements);
+  return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
+}
+
+uint64_t fillPattern(const TensorMap &map) {
+  if (!map.fillNaN)
+    return 0;
+  switch (map.element) {
+  case TensorElement::F16:
+    return 0x7fff7fff7fff7fffull;
+  case TensorElement::BF16:
+    return 0x7fff7fff7fff7fffull;
+  case TensorElement::F64:
+    return 0x7fffffffffffffffull;
+  case TensorElement::F32:
+  case TensorElement::F32Ftz:
+  case TensorElement::TF32:
+  case TensorElement::TF32Ftz:
+    return 0x7fffffff7fffffffull;
+  default:
+    return 0;
+  }
+}
+
+/// Copies between a row's elements and packed bytes, sub-byte types included.
+/// In-range elements are contiguous in both where the stride is one.
+struct RowMover {
+  const Box &box;
+  std::vector<uint8_t> packed;
+
+  explicit RowMover(const Box &box) : box(box), packed(box.rowPayload) {}
+
+  uint64_t globalByte(uint64_t row, unsigned element) const {
+    int64_t at = box.start[0] + int64_t(element) * box.map.elementStrides[0];
+    return row + static_cast<uint64_t>(at * int64_t(box.bits) / 8);
+  }
+};
+
+/// The bytes of the shared row: for padded types 16 elements take 16 bytes.
+void spread(const Box &box, const std::vector<uint8_t> &packed,
+            std::vector<uint8_t> &row) {
+  if (box.rowBytes == box.rowPayload) {
+    row = packed;
+    return;
+  }
+  // Padding is undefined: something that is no small number.
+  row.assign(box.rowBytes, 0xa5);
+  unsigned used = box.bits * 2;
+  for (unsigned group = 0; group * 16 < box.rowBytes; ++group)
+    memcpy(row.data() + group * 16, packed.data() + group * used, used);
+}
+
+bool locateGlobalRun(Warp &warp, const Op &op, unsigned lane, uint64_t address,
+                     unsigned bytes, Location &location) {
+  return locate(warp, op, lane, Space::Global, address, bytes, 1, location);
+}
+
+/// Moves a box from global to the shared memory at `base` of CTA `cta`.
+void loadBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
+             uint64_t base, const AsyncToken &token) {
+  RowMover mover(box);
+  std::vector<uint8_t> row;
+  auto inside = insideElements(box);
+  unsigned first = inside.first, last = inside.second;
+  uint64_t fill = fillPattern(box.map);
+  forRows(box, [&](uint64_t index, uint64_t address) {
+    if (warp.launch.stopped())
+      return;
+    for (size_t i = 0; i < mover.packed.size(); ++i)
+      mover.packed[i] = static_cast<uint8_t>(fill >> 8 * (i % 8));
+    if (address && first < last) {
+      if (box.map.elementStrides[0] == 1) {
+        unsigned begin = first * box.bits / 8, end = last * box.bits / 8;
+        Location location;
+        if (end > begin) {
+          if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, first),
+                               end - begin, location))
+            return;
+          noteAsync(warp, op, lane, location, end - begin, AccessKind::Read,
+                    token);
+          memcpy(mover.packed.data() + begin, location.host, end - begin);
+        }
+      } else {
+        unsigned bytes = box.bits / 8;
+        for (unsigned e = first; e < last; ++e) {
+          Location location;
+          if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, e),
+                               bytes, location))
+            return;
+          noteAsync(warp, op, lane, location, bytes, AccessKind::Read, token);
+          memcpy(mover.packed.data() + e * bytes, location.host, bytes);
+        }
+      }
+    }
+    spread(box, mover.packed, row);
+    for (unsigned at = 0; at < box.rowBytes; at += 16) {
+      uint64_t to =
+          swizzleAddress(box.map.swizzle, base + index * box.rowBytes + at);
+      unsigned bytes = std::min(16u, box.rowBytes - at);
+      Location location;
+      if (!locate(warp, op, lane, Space::SharedCluster, to, bytes, 1, location))
+        return;
+      noteAsync(warp, op, lane, location, bytes, AccessKind::Write, token);
+      memcpy(location.host, row.data() + at, bytes);
+    }
+  });
+}
+
+Type reductionType(TensorElement element) {
+  switch (element) {
+  case TensorElement::U32:
+    return Type::U32;
+  case TensorElement::S32:
+    return Type::S32;
+  case TensorElement::U64:
+    return Type::U64;
+  case TensorElement::S64:
+    return Type::S64;
+  case TensorElement::F16:
+    return Type::F16;
+  case TensorElement::BF16:
+    return Type::BF16;
+  case TensorElement::F32:
+  case TensorElement::F32Ftz:
+    return Type::F32;
+  case TensorElement::F64:
+    return Type::F64;
+  default:
+    return Type::None;
+  }
+}
+
+/// Moves a box from shared memory to global, or combines it there.
+void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
+              uint64_t base, const AtomicOperation *reduction,
+              const AsyncToken &token) {
+  RowMover mover(box);
+  auto inside = insideElements(box);
+  unsigned first = inside.first, last = inside.second;
+  unsigned bytes = std::max(1u, box.bits / 8);
+  forRows(box, [&](uint64_t index, uint64_t address) {
+    if (warp.launch.stopped())
+      return;
+    for (unsigned at = 0; at < box.rowBytes; at += 16) {
+      uint64_t from =
+          swizzleAddress(box.map.swizzle, base + index * box.rowBytes + at);
+      unsigned run = std::min(16u, box.rowBytes - at);
+      Location location;
+      if (!locate(warp, op, lane, Space::SharedCluster, from, run, 1, location))
+        return;
+      noteAsync(warp, op, lane, location, run, AccessKind::Read, token);
+      memcpy(mover.packed.data() + at, location.host, run);
+    }
+    if (!address || first >= last)
+      return;
+    if (!reduction && box.map.elementStrides[0] == 1) {
+      unsigned begin = first * box.bits / 8, end = last * box.bits / 8;
+      Location location;
+      if (end == begin ||
+          !locateGlobalRun(warp, op, lane, mover.globalByte(address, first),
+                           end - begin, location))
+        return;
+      noteAsync(warp, op, lane, location, end - begin, AccessKind::Write,
+                token);
+      memcpy(location.host, mover.packed.data() + begin, end - begin);
+      return;
+    }
+    for (unsigned e = first; e < last; ++e) {
+      Location location;
+      if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, e), bytes,
+                           location))
+        return;
+      noteAsync(warp, op, lane, location, bytes,
+                reduction ? AccessKind::StrongWrite : AccessKind::Write, token);
+      uint64_t value = readBytes(mover.packed.data() + e * bytes, bytes);
+      if (reduction)
+        value = reduction->apply(readBytes(location.host, bytes), value);
+      writeBytes(location.host, value, bytes);
+    }
+  });
+}
+
+uint64_t stripWindow(uint64_t address) {
+  return (address & windowMask) == sharedWindow ? address & ~windowMask
+                                                : address;
+}
+
+uint64_t inRank(uint64_t address, unsigned rank) {
+  return (address & ((1u << sharedRankShift) - 1)) | uint64_t(rank)
+                                                         << sharedRankShift;
+}
+
+void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const TensorExtra *>(op.extra);
+  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    Location mapLocation;
+    if (!locate(warp, op, lane, extra.map.space, extra.map.value(warp, lane),
+                128, 64, mapLocation))
+      return;
+    auto illegal = [&](const std::string &message) {
+      warp.report(FindingKind::IllegalOperand, op, lane, mapLocation.shown,
+                  message, true);
+    };
+    llvm::Expected<TensorMap> map = decodeTensorMap(mapLocation.host);
+    if (!map)
+      return illegal(llvm::toString(map.takeError()));
+    if (llvm::Error error = checkTensorMap(*map))
+      return illegal(llvm::toString(std::move(error)));
+    if (map->globalDims.size() != extra.coordinates.size())
+      return illegal(
+          llvm::formatv("the tensor map has rank {0}, the instruction {1}",
+                        map->globalDims.size(), extra.coordinates.size()));
+    llvm::SmallVector<int64_t, 5> start;
+    for (const Operand &coordinate : extra.coordinates)
+      start.push_back(static_cast<int32_t>(warp.values(coordinate)[lane]));
+    Box box = makeBox(*map, start);
+    if (start[0] * int64_t(box.bits) % 8 ||
+        (box.bits == 4 && box.map.element == TensorElement::B4x16P64 &&
+         start[0] % 128))
+      return illegal(llvm::formatv("coordinate {0} of the innermost dimension "
+                                   "is not aligned for its element type",
+                                   start[0]));
+    uint64_t shared = stripWindow(extra.shared.value(warp, lane));
+    if (shared % 128) {
+      warp.report(FindingKind::Misaligned, op, lane, shared,
+                  llvm::formatv("shared address {0:x} of a tensor copy is not "
+                                "aligned to 128 bytes",
+                                shared)
+                      .str(),
+                  true);
+      return;
+    }
+    unsigned payload = static_cast<unsigned>(box.rows * box.rowPayload);
+    warp.launch.counters.asyncCopyBytes += payload;
+    Warp *self = &warp;
+    const Op *where = &op;
+    if (!extra.load) {
+      std::optional<AtomicOperation> reduction;
+      if (extra.reduces) {
+        ptx::Instruction words;
+        words.mods.words.set(static_cast<size_t>(extra.reduction));
+        Type type = reductionType(box.map.element);
+        reduction = AtomicOperation::find(words, type);
+        if (type == Type::None || !reduction)
+          return illegal("this reduction is not defined for the element type");
+      }
+      AsyncToken token = beginWork(warp);
+      startWork(warp, lane, warp.asyncCopies.bulkGroup[lane], token, [=] {
+        storeBox(*self, *where, lane, box, shared,
+                 reduction ? &*reduction : nullptr, token);
+        self->launch.progress();
+      });
+      continue;
+    }
+    uint64_t barrier = stripWindow(extra.barrier.value(warp, lane));
+    llvm::SmallVector<std::pair<uint64_t, uint64_t>, 16> targets;
+    if (extra.multicast) {
+      uint64_t mask = warp.values(extra.mask)[lane] & 0xffff;
+      for (unsigned rank = 0; rank < 16; ++rank)
+        if (mask >> rank & 1)
+          targets.push_back({inRank(shared, rank), inRank(barrier, rank)});
+    } else {
+      targets.push_back({shared, barrier});
+    }
+    for (auto [address, barrierAddress] : targets) {
+      Location signal;
+      if (!locateMBarrier(warp, op, lane, Space::SharedCluster, barrierAddress,
+                          signal))
+        return;
+      uint64_t to = address;
+      AsyncToken token = beginWork(warp);
+      startWork(warp, lane, -1, token, [=] {
+        loadBox(*self, *where, lane, box, to, token);
+        self->launch.progress();
+        if (!self->launch.stopped())
+          completeWork(*self, signal.host, payload, token);
+      });
+    }
+  }
+}
+
+struct ReplaceExtra : OpExtra {
+  ExtraAddress map;
+  TensorMapField field;
+  Operand ordinal, value;
+};
+
+void replaceField(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const ReplaceExtra *>(op.extra);
+  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    Location location;
+    if (!locate(warp, op, lane, extra.map.space, extra.map.value(warp, lane),
+                128, 64, location))
+      return;
+    noteAccess(warp, op, lane, location, 128, AccessKind::Write);
+    uint64_t value = warp.values(extra.value)[lane];
+    unsigned ordinal = static_cast<unsigned>(warp.values(extra.ordinal)[lane]);
+    if (!replaceTensorMapField(location.host, extra.field, ordinal, value)) {
+      warp.report(
+          FindingKind::IllegalOperand, op, lane, location.shown,
+          llvm::formatv("{0} is not a value of this field", value).str(), true);
+      return;
+    }
+  }
+  warp.launch.progress();
+}
+
+struct CopyMapExtra : OpExtra {
+  ExtraAddress to, from;
+};
+
+void copyMap(Warp &warp, const Op &op, LaneMask lanes) {
+  const auto &extra = *static_cast<const CopyMapExtra *>(op.extra);
+  if (!warp.converge(op, lanes, allLanes))
+    return;
+  unsigned lane = llvm::countr_zero(lanes);
+  Location to, from;
+  if (!locate(warp, op, lane, extra.to.space, extra.to.value(warp, lane), 128,
+              128, to) ||
+      !locate(warp, op, lane, extra.from.space, extra.from.value(warp, lane),
+              128, 128, from))
+    return;
+  noteAccess(warp, op, lane, from, 128, AccessKind::Read);
+  noteAccess(warp, op, lane, to, 128, AccessKind::Write);
+  memcpy(to.host, from.host, 128);
+  if (warp.launch.checkRaces)
+    warp.launch.races.fence(warp, lanes);
+  warp.launch.progress();
+}
+
+} // namespace
+
+static llvm::Error decodeReplace(Decoder &decoder,
+                                 const ptx::Instruction &inst) {
+  static const std::pair<Mod, TensorMapField> fields[] = {
+      {Mod::GlobalAddress, TensorMapField::GlobalAddress},
+      {Mod::Rank, TensorMapField::Rank},
+      {Mod::BoxDim, TensorMapField::BoxDim},
+      {Mod::GlobalDim, TensorMapField::GlobalDim},
+      {Mod::GlobalStride, TensorMapField::GlobalStride},
+      {Mod::ElementStride, TensorMapField::ElementStride},
+      {Mod::Elemtype, TensorMapField::Elemtype},
+      {Mod::InterleaveLayout, TensorMapField::InterleaveLayout},
+      {Mod::SwizzleMode, TensorMapField::SwizzleMode},
+      {Mod::SwizzleAtomicity, TensorMapField::SwizzleAtomicity},
+      {Mod::FillMode, TensorMapField::FillMode}};
+  auto *extra = decoder.newExtra<ReplaceExtra>();
+  bool found = false;
+  for (auto [word, field] : fields)
+    if (inst.mods.has(word)) {
+      extra->field = field;
+      found = true;
+    }
+  const auto &operands = inst.operands;
+  if (!found || operands.size() < 2 || operands.size() > 3)
+    return decoder.unsupported(inst);
+  auto map =
+      decodeAddress(decoder, inst, operands[0], toSpace(inst.mods.space()));
+  if (!map)
+    return map.takeError();
+  extra->map = ExtraAddress::from(*map);
+  extra->ordinal = operands.size() == 3 ? decoder.source(operands[1], 32)
+                                        : decoder.constant(0);
+  extra->value = decoder.source(operands.back(), 64);
+  decoder.emit(inst, replaceField, InstructionClass::AsyncCopy, {}, {}).extra =
+      extra;
+  return llvm::Error::success();
+}
+
+llvm::Error kvq::emu::decodeTensorCopy(Decoder &decoder,
+                                       const ptx::Instruction &inst) {
+  const ptx::Modifiers &mods = inst.mods;
+  const auto &operands = inst.operands;
+  if (inst.opcode == Opcode::TensormapReplace)
+    return decodeReplace(decoder, inst);
+  if (inst.opcode == Opcode::TensormapCpFenceproxy) {
+    auto *extra = decoder.newExtra<CopyMapExtra>();
+    auto to = decodeAddress(decoder, inst, operands[0], Space::Global);
+    if (!to)
+      return to.takeError();
+    auto from = decodeAddress(decoder, inst, operands[1], Space::Shared);
+    if (!from)
+      return from.takeError();
+    extra->to = ExtraAddress::from(*to);
+    extra->from = ExtraAddress::from(*from);
+    decoder.emit(inst, copyMap, InstructionClass::AsyncCopy, {}, {}).extra =
+        extra;
+    return llvm::Error::success();
+  }
+  if (mods.has(Mod::Im2col) || mods.has(Mod::Im2colW) ||
+      mods.has(Mod::Im2colW128) || mods.has(Mod::Im2colNoOffs) ||
+      mods.has(Mod::TileGather4) || mods.has(Mod::TileScatter4))
+    return decoder.error(inst, "of the tensor copies only tiled ones are "
+                               "supported");
+  auto *extra = decoder.newExtra<TensorExtra>();
+  extra->load = mods.has(Mod::MbarrierCompleteTxBytes);
+  extra->multicast = mods.has(Mod::MulticastCluster);
+  extra->reduces = inst.opcode == Opcode::CpReduceAsyncBulkTensor;
+  if (operands.size() < (extra->load ? 3u : 2u) + extra->multicast)
+    return decoder.unsupported(inst);
+  const ptx::Operand &map = operands[extra->load ? 1 : 0];
+  const ptx::Operand &shared = operands[extra->load ? 0 : 1];
+  if (map.kind != ptx::OperandKind::TensorAddress)
+    return decoder.error(inst, "a tensor map with coordinates is needed");
+  auto mapAddress = decodeAddress(decoder, inst, map, Space::Generic);
+  if (!mapAddress)
+    return mapAddress.takeError();
+  extra->map = ExtraAddress::from(*mapAddress);
+  for (const ptx::Operand &coordinate : decoder.elements(map))
+    extra->coordinates.push_back(decoder.source(coordinate, 32));
+  if (extra->coordinates.empty() || extra->coordinates.size() > 5 ||
+      (mods.dims && mods.dims != extra->coordinates.size()))
+    return decoder.error(inst, "the number of coordinates is not that of the "
+                               "instruction");
+  auto sharedAddress =
+      decodeAddress(decoder, inst, shared, Space::SharedCluster);
+  if (!sharedAddress)
+    return sharedAddress.takeError();
+  extra->shared = ExtraAddress::from(*sharedAddress);
+  if (extra->load) {
+    auto barrier =
+        decodeAddress(decoder, inst, operands[2], Space::SharedCluster);
+    if (!barrier)
+      return barrier.takeError();
+    extra->barrier = ExtraAddress::from(*barrier);
+    if (extra->multicast)
+      extra->mask = decoder.source(operands[3], 16);
+  }
+  if (extra->reduces)
+    for (Mod word : {Mod::Add, Mod::Min, Mod::Max, Mod::Inc, Mod::Dec, Mod::And,
+                     Mod::Or, Mod::Xor})
+      if (mods.has(word))
+        extra->reduction = word;
+  decoder.emit(inst, tensorCopy, InstructionClass::AsyncCopy, {}, {}).extra =
+      extra;
+  return llvm::Error::success();
+}
