@@ -83,4 +83,36 @@ def InsertRuntimeChecks : Pass<"kvq-insert-runtime-checks", "mlir::ModuleOp"> {
   ];
 }
 
+def ConvertKVQToVector : Pass<"convert-kvq-to-vector"> {
+  let summary = "Lower kvq operations to parallel loops of vectors";
+  let description = [{
+    Replaces the operations on memrefs and handles by `scf.parallel` loops of
+    `vector` and `arith` operations: the fast lowering for the CPU. It covers
+    the whole dialect and shares no pattern with `kvq-decompose`, which it
+    agrees with: bit for bit in what is quantized, to f32 rounding in what
+    attention sums.
+
+    - Attention is parallel over sequences, KV heads, tiles of query rows and
+      ranges of keys of a fixed length, so that results are the same from run
+      to run on any number of threads. Rows are decoded a vector at a time
+      through f16 (`f4E2M1FN` is loaded by the byte: `vector.load` followed by
+      `vector.bitcast`, which `kvq-legalize-storage` joins); formats of other
+      dialects and blocks along the tokens are decoded element by element.
+    - Writes and copies are parallel over rows or pages.
+    - `kvq.make_cache` and the accessors stay. Memrefs keep their logical
+      element types.
+    - Buffers are allocated and freed by the code itself, so run the pass after
+      buffer deallocation.
+    - Indices are assumed to be valid; `kvq-insert-runtime-checks` sees to it.
+
+    Operands that are tensors, and caches whose scale layout is not decided, are
+    errors.
+  }];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::math::MathDialect",
+    "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+    "mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // KVQ_CONVERSION_PASSES

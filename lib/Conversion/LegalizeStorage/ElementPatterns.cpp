@@ -240,7 +240,19 @@ struct LoadVector : OpConversionPattern<vector::LoadOp> {
       Value bytes = vector::LoadOp::create(
           rewriter, loc, bytesType(type), adaptor.getBase(),
           byteIndices(rewriter, loc, indices), op.getNontemporal());
-      rewriter.replaceOp(op, unpack(rewriter, loc, bytes));
+      // Who asks for the bits as other integers gets those of the bytes.
+      SmallVector<vector::BitCastOp> casts;
+      for (Operation *user : op->getUsers())
+        if (auto cast = dyn_cast<vector::BitCastOp>(user))
+          casts.push_back(cast);
+      bool onlyCasts = llvm::hasNItems(op->getUsers(), casts.size());
+      for (vector::BitCastOp cast : casts)
+        rewriter.replaceOpWithNewOp<vector::BitCastOp>(
+            cast, cast.getResultVectorType(), bytes);
+      if (onlyCasts)
+        rewriter.eraseOp(op);
+      else
+        rewriter.replaceOp(op, unpack(rewriter, loc, bytes));
       return success();
     }
     SmallVector<Value> elements;
