@@ -69,9 +69,15 @@ bool kvq::emu::advanceAsyncCopies(Warp &warp, bool all) {
       any = true;
     }
   // Work that is done may queue more.
+  bool blocked = false;
   for (size_t i = 0; i < queue.work.size(); ++i) {
-    if (queue.work[i].done || !(all || warp.launch.random(2)))
+    if (queue.work[i].done)
       continue;
+    bool ordered = queue.work[i].ordered;
+    if ((ordered && blocked) || !(all || warp.launch.random(2))) {
+      blocked |= ordered;
+      continue;
+    }
     queue.work[i].done = true;
     auto perform = std::move(queue.work[i].perform);
     perform();

@@ -575,6 +575,21 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   case O::TensormapReplace:
   case O::TensormapCpFenceproxy:
     return decodeTensorCopy(*this, inst);
+  case O::Tcgen05Alloc:
+  case O::Tcgen05Dealloc:
+  case O::Tcgen05RelinquishAllocPermit:
+  case O::Tcgen05Ld:
+  case O::Tcgen05St:
+  case O::Tcgen05WaitLd:
+  case O::Tcgen05WaitSt:
+  case O::Tcgen05FenceBefore:
+  case O::Tcgen05FenceAfter:
+    return decodeTensorMemory(*this, inst);
+  case O::Tcgen05Mma:
+  case O::Tcgen05MmaWs:
+  case O::Tcgen05Cp:
+  case O::Tcgen05Commit:
+    return decodeTensorMultiply(*this, inst);
   default:
     return unsupported(inst);
   }

@@ -76,6 +76,10 @@ void Launch::retire() {
     }
     for (const auto &cta : (*it)->ctas) {
       ++finishedCtas;
+      if (const Op *op = cta->tensor.leaked(); op && checkProtocol)
+        cta->warps[0]->report(FindingKind::TensorMemory, *op, 0, 0,
+                              "the CTA ends with tensor memory allocated",
+                              false);
       for (const auto &warp : cta->warps) {
         // Copies that nobody waited for still happen before memory goes away.
         advanceAsyncCopies(*warp, /*all=*/true);

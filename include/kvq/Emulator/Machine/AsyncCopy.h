@@ -51,6 +51,8 @@ struct AsyncWork {
   int64_t group = -1;
   /// Its thread has waited for its group.
   bool waited = false;
+  /// Takes effect after all earlier ordered work of the warp.
+  bool ordered = false;
   /// AsyncToken of the race check; 0 without it.
   uint32_t agent = 0, clock = 0;
   std::function<void()> perform;

@@ -36,6 +36,10 @@ struct ExtraAddress {
 void startWork(Warp &warp, unsigned lane, int64_t group,
                const AsyncToken &token, std::function<void()> perform);
 
+/// The same for tensor-core work, which keeps its order.
+void startOrderedWork(Warp &warp, unsigned lane, const AsyncToken &token,
+                      std::function<void()> perform);
+
 /// New work for the race check; nothing without it.
 AsyncToken beginWork(Warp &warp);
 

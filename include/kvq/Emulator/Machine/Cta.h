@@ -3,6 +3,7 @@
 #ifndef KVQ_EMULATOR_MACHINE_CTA_H
 #define KVQ_EMULATOR_MACHINE_CTA_H
 
+#include "kvq/Emulator/Machine/TensorMemoryState.h"
 #include "kvq/Emulator/Machine/Warp.h"
 #include <memory>
 #include <vector>
@@ -55,6 +56,8 @@ public:
   std::vector<uint8_t> sharedWritten;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<CtaBarrier, numBarriers> barriers;
+
+  TensorMemoryState tensor;
 
   bool isDone() const;
   /// Threads `lanes` of a warp reach a barrier. `expectedThreads` 0 means all.

@@ -138,6 +138,8 @@ llvm::Error decodeMatrix(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeTensorMultiply(Decoder &decoder,
+                                 const ptx::Instruction &inst);
 llvm::Error decodeMBarrier(Decoder &decoder, const ptx::Instruction &inst);
 
 /// Emits what fills the `.reg` parameters of a device function.

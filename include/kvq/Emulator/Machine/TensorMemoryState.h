@@ -1,0 +1,66 @@
+//===- TensorMemoryState.h - The tensor memory of a CTA ---------*- C++ -*-===//
+
+#ifndef KVQ_EMULATOR_MACHINE_TENSORMEMORYSTATE_H
+#define KVQ_EMULATOR_MACHINE_TENSORMEMORYSTATE_H
+
+#include "kvq/Emulator/TensorCore/TensorMemory.h"
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace kvq::emu {
+
+class Warp;
+struct Op;
+
+/// 128 lanes of 512 cells, handed out in columns.
+class TensorMemoryState {
+public:
+  static constexpr unsigned unit = 32;
+  static constexpr unsigned units = tc::tmemColumns / unit;
+
+  /// The first of `columns` free columns (a multiple of 32), now allocated; -1
+  /// if there is no such run.
+  int allocate(unsigned columns, const Op *op);
+  /// False if no allocation of this size begins there.
+  bool release(unsigned column, unsigned columns);
+  bool isAllocated(unsigned column) const {
+    return column < tc::tmemColumns && owner[column / unit] != 0;
+  }
+  /// The instruction that made an allocation which still exists, or null.
+  const Op *leaked() const;
+
+  uint32_t read(unsigned lane, unsigned column) const {
+    return cells[lane * tc::tmemColumns + column];
+  }
+  bool isWritten(unsigned lane, unsigned column) const {
+    return written[lane * tc::tmemColumns + column];
+  }
+  void write(unsigned lane, unsigned column, uint32_t value) {
+    cells[lane * tc::tmemColumns + column] = value;
+    written[lane * tc::tmemColumns + column] = 1;
+  }
+
+  /// After relinquish_alloc_permit nothing can be allocated.
+  bool relinquished = false;
+  /// The cta_group of all tcgen05 instructions so far; 0 before the first.
+  unsigned ctaGroup = 0;
+  /// Columns of the last allocation: they may not grow.
+  unsigned lastColumns = tc::tmemColumns;
+
+private:
+  /// Numbers of allocations, 0 where free.
+  std::array<unsigned, units> owner{};
+  struct Block {
+    unsigned column, columns;
+    const Op *op;
+  };
+  std::vector<Block> blocks;
+  unsigned next = 0;
+  std::vector<uint32_t> cells;
+  std::vector<uint8_t> written;
+};
+
+} // namespace kvq::emu
+
+#endif // KVQ_EMULATOR_MACHINE_TENSORMEMORYSTATE_H
