@@ -80,9 +80,11 @@ def run(request, arch):
             (("num_warps", num_warps), ("num_stages", num_stages)),
         )  # fmt: skip
         # Two scratch pointers follow the arguments.
+        programs = int(np.prod(grid))
+        scratch = max(getattr(metadata, "global_scratch_size", 0) * programs, 1)
         return emu_harness.launch(
             path, metadata.name, grid, metadata.num_warps * 32, *values,
-            ("u64", 0), ("u64", 0), shared=metadata.shared,
+            ("zeros", scratch), ("u64", 0), shared=metadata.shared,
             schedule=request.param, check=check,
         )  # fmt: skip
 
@@ -255,3 +257,34 @@ def test_compare_and_swap(run):
     got = run("compare_and_swap", 5, np.zeros(1, np.int32), np.zeros(1, np.int32),
               BLOCK=1)  # fmt: skip
     assert got[1][0] == 15
+
+
+def skip_without_descriptors(arch):
+    if arch < 90:
+        pytest.skip("tensor copies need sm_90")
+
+
+def test_descriptor_copy(arch, run):
+    skip_without_descriptors(arch)
+    x = rng().integers(-100, 100, (40, 80)).astype(np.int32)
+    got = run("descriptor_copy", (2, 3), x, np.zeros_like(x), 40, 80, BR=32, BC=32)
+    np.testing.assert_array_equal(got[1], x + 1)
+
+
+@pytest.mark.parametrize("block", [16, 32])
+def test_persistent_matmul(arch, run, block):
+    skip_without_descriptors(arch)
+    m, n, k = block + 8, block + 16, 96
+    a = rng().integers(-4, 5, (m, k)).astype(np.float16)
+    b = rng().integers(-4, 5, (k, n)).astype(np.float16)
+    got = run("persistent_matmul", 2, a, b, np.zeros((m, n), np.float16), m, n, k,
+              BM=block, BN=block, BK=64)[2]  # fmt: skip
+    np.testing.assert_array_equal(got, a @ b)
+
+
+def test_matmul_fp8(run):
+    a = rng().integers(-3, 4, (16, 64)).astype(ml_dtypes.float8_e5m2)
+    b = rng().integers(-3, 4, (32, 64)).astype(ml_dtypes.float8_e5m2)
+    got = run("matmul_fp8", 1, a.view(np.uint8), b.view(np.uint8),
+              np.zeros((16, 32), np.float32), 64, BM=16, BN=32, BK=32)[2]  # fmt: skip
+    np.testing.assert_array_equal(got, a.astype(np.float32) @ b.astype(np.float32).T)

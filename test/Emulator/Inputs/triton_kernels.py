@@ -197,3 +197,38 @@ def compare_and_swap(lock, out, BLOCK: tl.constexpr):
     tl.store(out, value + tl.program_id(0) + 1)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def descriptor_copy(x, out, rows, cols, BR: tl.constexpr, BC: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [rows, cols], [cols, 1], [BR, BC])
+    target = tl.make_tensor_descriptor(out, [rows, cols], [cols, 1], [BR, BC])
+    r, c = tl.program_id(0) * BR, tl.program_id(1) * BC
+    target.store([r, c], source.load([r, c]) + 1)
+
+
+@triton.jit
+def persistent_matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
+                      BK: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    dc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    across = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0)):
+        m, n = tile // across * BM, tile % across * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(da.load([m, k]), db.load([k, n]), acc)
+        dc.store([m, n], acc.to(tl.float16))
+
+
+@triton.jit
+def matmul_fp8(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + start + k[None, :])
+        y = tl.load(b + n[None, :] * K + start + k[:, None])
+        acc = tl.dot(x.to(tl.float8e5, bitcast=True), y.to(tl.float8e5, bitcast=True),
+                     acc)
+    tl.store(c + m[:, None] * BN + n[None, :], acc)
