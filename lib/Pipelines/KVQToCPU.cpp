@@ -80,7 +80,7 @@ void kvq::buildKVQToCPUPipeline(OpPassManager &pm,
   if (options.reference)
     pm.addNestedPass<func::FuncOp>(createDecompose());
   else
-    pm.addNestedPass<func::FuncOp>(createDecompose()); // VECTOR
+    pm.addNestedPass<func::FuncOp>(createConvertKVQToVector());
   pm.addPass(createExpandHandles());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(createCanonicalizerPass());

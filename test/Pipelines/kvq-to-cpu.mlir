@@ -1,0 +1,33 @@
+// RUN: kvq-opt %s --kvq-to-cpu --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,FAST
+// RUN: kvq-opt %s --kvq-to-cpu=threads=false --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,ONE
+// RUN: kvq-opt %s --kvq-to-cpu=reference --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,REFERENCE
+
+// CHECK: builtin.module(
+// CHECK-NEXT: kvq-verify-handles,
+// CHECK-NEXT: one-shot-bufferize{
+// CHECK-SAME: bufferize-function-boundaries=true
+// CHECK-SAME: function-boundary-type-conversion=identity-layout-map
+// CHECK-NEXT: kvq-insert-runtime-checks,
+// CHECK: ownership-based-buffer-deallocation
+// CHECK: convert-bufferization-to-memref,
+// FAST-NOT: kvq-decompose
+// FAST: convert-kvq-to-vector
+// ONE-NOT: kvq-decompose
+// ONE: convert-kvq-to-vector
+// REFERENCE-NOT: convert-kvq-to-vector
+// REFERENCE: kvq-decompose
+// CHECK: kvq-expand-handles,
+// CHECK: convert-linalg-to-loops
+// FAST: async-parallel-for{
+// FAST: async-to-async-runtime
+// ONE-NOT: async
+// REFERENCE-NOT: async
+// CHECK: kvq-lower-fp-conversions,
+// CHECK: kvq-legalize-storage,
+// CHECK: expand-strided-metadata,
+// CHECK: convert-scf-to-cf
+// FAST: convert-async-to-llvm,
+// CHECK: finalize-memref-to-llvm
+// CHECK: convert-func-to-llvm
+// CHECK: reconcile-unrealized-casts,
+module {}
