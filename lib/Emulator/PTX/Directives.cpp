@@ -283,16 +283,8 @@ bool Parser::parseFunction(bool isKernel, const Linkage &linkage) {
           llvm::formatv("expected a function's name, found '{0}'", token.text));
     if (advance())
       return true;
-    if (token.isPunctuation("(")) {
-      for (unsigned depth = 0; !token.is(Token::End);) {
-        depth += token.isPunctuation("(");
-        depth -= token.isPunctuation(")");
-        if (advance())
-          return true;
-        if (depth == 0)
-          break;
-      }
-    }
+    if (token.isPunctuation("(") && skipParentheses())
+      return true;
   }
   if (token.isPunctuation("(") && !isKernel &&
       parseParameterList(function.results, false, &function,

@@ -63,6 +63,21 @@ bool Parser::skipStatement() {
   return expect(";", "at the end of a statement");
 }
 
+bool Parser::skipParentheses() {
+  unsigned depth = 0;
+  do {
+    if (token.is(Token::End))
+      return fail(token, "parentheses without an end");
+    if (token.isPunctuation("("))
+      ++depth;
+    else if (token.isPunctuation(")") && depth > 0)
+      --depth;
+    if (advance())
+      return true;
+  } while (depth > 0);
+  return false;
+}
+
 bool Parser::parseVersion() {
   Token at = token;
   if (advance())

@@ -78,6 +78,8 @@ private:
   llvm::Error resolveAliases();
   /// Up to and with the semicolon.
   bool skipStatement();
+  /// From an opening parenthesis to behind the one that closes it.
+  bool skipParentheses();
 
   // Directives.cpp: variables, parameters, function headers.
   struct Linkage {

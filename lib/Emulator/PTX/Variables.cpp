@@ -233,10 +233,7 @@ bool Parser::parseVariables(const Linkage &linkage, Function *function) {
       if (advance())
         return true;
     } else if (token.text == ".attribute") {
-      while (!token.isPunctuation(")") && !token.is(Token::End))
-        if (advance())
-          return true;
-      if (expect(")", "after .attribute"))
+      if (advance() || skipParentheses())
         return true;
     } else {
       break;

@@ -88,3 +88,12 @@ TEST(PTXVariable, ExternThenDefinition) {
   EXPECT_FALSE(module->variables[0].isExtern);
   EXPECT_EQ(module->variables[0].initializer, (Bytes{5, 0, 0, 0}));
 }
+
+TEST(PTXVariable, AttributesAreAccepted) {
+  auto module = parse(".global .attribute(.managed) .align 4 .b32 x;\n"
+                      ".global .attribute(.unified(19, 95)) .b64 y;\n"
+                      ".func .attribute(.unified(1, 2)) f() { ret; }");
+  ASSERT_TRUE(module);
+  EXPECT_EQ(module->variables[1].size, 8u);
+  EXPECT_NE(module->findFunction("f"), nullptr);
+}
