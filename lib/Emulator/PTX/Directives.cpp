@@ -275,15 +275,14 @@ bool Parser::parseFunction(bool isKernel, const Linkage &linkage) {
     return true;
   // Attributes such as .attribute(.unified(1, 2)) stand before the name.
   while (token.is(Token::Directive)) {
+    bool isAttribute = token.text == ".attribute";
     if (token.text == ".noreturn")
       function.isNoReturn = true;
-    else if (token.text != ".attribute")
+    else if (!isAttribute)
       return fail(
           token,
           llvm::formatv("expected a function's name, found '{0}'", token.text));
-    if (advance())
-      return true;
-    if (token.isPunctuation("(") && skipParentheses())
+    if (advance() || (isAttribute && skipParentheses()))
       return true;
   }
   if (token.isPunctuation("(") && !isKernel &&
