@@ -246,18 +246,20 @@ void AttentionEmitter::emitPrologue(const Item &item) {
 
 void AttentionEmitter::emitTile(const Item &item, Value firstKey, Value end,
                                 Value isEdge) {
-  Value zero = b.index(0);
   Value count = b.sub(end, firstKey);
-  b.loop(zero, count, 1, [&](Value t) {
-    keys.emitRow(b, item.sequence.index, b.add(firstKey, t), item.kvHead,
-                 item.keys, t);
-  });
+  auto read = [&](RowReader &reader, Value buffer) {
+    b.loop(b.index(0), count, 1, [&](Value t) {
+      Value key = b.add(firstKey, t);
+      // Pages lie anywhere, so that the processor cannot foresee the next row.
+      Value later = b.min(b.add(key, tileKeys), b.sub(item.end, 1));
+      reader.emitPrefetch(b, item.sequence.index, later, item.kvHead);
+      reader.emitRow(b, item.sequence.index, key, item.kvHead, buffer, t);
+    });
+  };
+  read(keys, item.keys);
   emitLogits(item);
   emitSoftmax(item, firstKey, count);
-  b.loop(zero, count, 1, [&](Value t) {
-    values.emitRow(b, item.sequence.index, b.add(firstKey, t), item.kvHead,
-                   item.values, t);
-  });
+  read(values, item.values);
   if (a.mask)
     return emitAccumulate(item, count, /*isEdge=*/true);
   b.when(

@@ -109,6 +109,20 @@ public:
     }
   }
 
+  void emitPrefetch(VectorBuilder &b, Value sequence, Value token,
+                    Value head) override {
+    TokenPlace place = emitPlace(b, sequence, token);
+    constexpr int64_t lineBits = 64 * 8;
+    int64_t step = lineBits / cache.getFormat().getElementType().getWidth();
+    for (int64_t d = 0; d < cache.getType().getHeadDim(); d += step)
+      b.prefetch(cache.getData(),
+                 cache.getDataIndices(place, head, b.index(d)));
+    if (cache.getScales())
+      b.prefetch(cache.getScales(),
+                 cache.emitScaleIndices(b, b.getLoc(), place.page, head,
+                                        place.offset, b.index(0)));
+  }
+
   void emitPlaces(VectorBuilder &b,
                   function_ref<void(Value, Value)> body) override {
     if (!isPacked())

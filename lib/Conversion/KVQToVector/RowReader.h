@@ -31,6 +31,10 @@ public:
                        mlir::Value token, mlir::Value head, mlir::Value buffer,
                        mlir::Value row) = 0;
 
+  /// Emits prefetches of row `token`, which exists, for a later emitRow.
+  virtual void emitPrefetch(VectorBuilder &b, mlir::Value sequence,
+                            mlir::Value token, mlir::Value head) {}
+
   /// Emits loops that call `body` for each element with its place in a
   /// buffer's row.
   virtual void emitPlaces(

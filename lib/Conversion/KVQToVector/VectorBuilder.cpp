@@ -299,6 +299,11 @@ void VectorBuilder::storeVector(Value value, Value memref, ValueRange indices) {
   vector::StoreOp::create(*this, value, memref, indices);
 }
 
+void VectorBuilder::prefetch(Value memref, ValueRange indices) {
+  memref::PrefetchOp::create(*this, memref, indices, /*isWrite=*/false,
+                             /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 Value VectorBuilder::alloc(ArrayRef<Value> sizes, Type type) {
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamicSizes;

@@ -118,6 +118,8 @@ public:
                          int64_t lanes);
   void storeVector(mlir::Value value, mlir::Value memref,
                    mlir::ValueRange indices);
+  /// Brings the cache line of an element closer.
+  void prefetch(mlir::Value memref, mlir::ValueRange indices);
   /// A new memref of `type` elements, aligned to 64 bytes.
   mlir::Value alloc(llvm::ArrayRef<mlir::Value> sizes, mlir::Type type);
   void dealloc(mlir::Value memref);

@@ -201,7 +201,8 @@ std::string kvq::explainIllegalStorage(Operation *op) {
             .Case([](memref::GlobalOp op) { return explainGlobal(op); })
             .Case<memref::LoadOp, memref::StoreOp, memref::DimOp,
                   memref::ExpandShapeOp, memref::ExtractStridedMetadataOp,
-                  memref::ViewOp>([](auto) { return std::string(); })
+                  memref::PrefetchOp, memref::ViewOp>(
+                [](auto) { return std::string(); })
             .Default([](Operation *) { return std::nullopt; });
     if (why)
       return *why;

@@ -30,8 +30,8 @@ bool kvq::detail::needsTypesOnly(Operation *op, bool packed) {
 bool kvq::detail::hasViewPattern(Operation *op) {
   return isa<memref::AllocOp, memref::AllocaOp, memref::SubViewOp,
              memref::DimOp, memref::ExpandShapeOp, memref::ReinterpretCastOp,
-             memref::ExtractStridedMetadataOp, memref::ViewOp,
-             memref::GlobalOp>(op);
+             memref::ExtractStridedMetadataOp, memref::ViewOp, memref::GlobalOp,
+             memref::PrefetchOp>(op);
 }
 
 namespace {
@@ -221,6 +221,28 @@ struct ViewBytes : OpConversionPattern<memref::ViewOp> {
   }
 };
 
+/// The byte of the element that is prefetched.
+struct PrefetchBytes : OpConversionPattern<memref::PrefetchOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(memref::PrefetchOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!kvq::detail::isPackedMemRef(op.getMemref().getType()))
+      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+    SmallVector<Value> indices(adaptor.getIndices());
+    if (!indices.empty()) {
+      Value one = arith::ConstantIndexOp::create(rewriter, op.getLoc(), 1);
+      indices.back() = rewriter.createOrFold<arith::ShRUIOp>(
+          op.getLoc(), indices.back(), one);
+    }
+    rewriter.replaceOpWithNewOp<memref::PrefetchOp>(
+        op, adaptor.getMemref(), indices, op.getIsWrite(), op.getLocalityHint(),
+        op.getIsDataCache());
+    return success();
+  }
+};
+
 struct DimOfBytes : OpConversionPattern<memref::DimOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -290,6 +312,6 @@ void kvq::detail::populateViewPatterns(const TypeConverter &converter,
   patterns.add<RetypeOp, AllocateBytes<memref::AllocOp>,
                AllocateBytes<memref::AllocaOp>, SubViewBytes,
                ReinterpretCastBytes, MetadataOfBytes, ExpandShapeBytes,
-               ViewBytes, DimOfBytes, GlobalBytes>(converter,
-                                                   patterns.getContext());
+               ViewBytes, DimOfBytes, GlobalBytes, PrefetchBytes>(
+      converter, patterns.getContext());
 }
