@@ -143,7 +143,8 @@ bool kvq::emu::locateSlow(Warp &warp, const Op &op, unsigned lane, Space space,
 void kvq::emu::noteWritten(Warp &warp, const Op &op, unsigned lane,
                            const Location &location, unsigned bytes,
                            AccessKind kind) {
-  bool write = kind == AccessKind::Write || kind == AccessKind::StrongWrite;
+  bool write = kind == AccessKind::Write || kind == AccessKind::SameWrite ||
+               kind == AccessKind::StrongWrite;
   if (location.written) {
     if (write) {
       memset(location.written, 1, bytes);

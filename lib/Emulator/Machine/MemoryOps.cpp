@@ -79,7 +79,16 @@ static void store(Warp &warp, const Op &op, LaneMask lanes) {
     if (op.order != MemoryOrder::Weak && warp.launch.checkRaces)
       warp.launch.races.release(warp, reinterpret_cast<uint64_t>(location.host),
                                 op.order);
-    noteAccess(warp, op, i, location, bytes, kind);
+    AccessKind how = kind;
+    if (warp.launch.checkRaces && kind == AccessKind::Write && element < 16) {
+      bool same = true;
+      for (unsigned k = 0; k < op.count && same; ++k)
+        same = readBytes(location.host + k * element, element) ==
+               lowBits(src[k][i], op.bits);
+      if (same)
+        how = AccessKind::SameWrite;
+    }
+    noteAccess(warp, op, i, location, bytes, how);
     if (element == 16) {
       writeBytes(location.host, src[0][i], 8);
       writeBytes(location.host + 8, src[0][i + warpSize], 8);

@@ -55,7 +55,8 @@ void RaceDetector::conflict(Warp &warp, const Op &op, unsigned lane,
 void RaceDetector::access(Warp &warp, const Op &op, unsigned lane,
                           uint64_t address, unsigned bytes, AccessKind kind,
                           uint64_t shown, const AsyncToken *token) {
-  bool write = kind == AccessKind::Write || kind == AccessKind::StrongWrite;
+  bool write = kind == AccessKind::Write || kind == AccessKind::SameWrite ||
+               kind == AccessKind::StrongWrite;
   bool strong =
       kind == AccessKind::StrongRead || kind == AccessKind::StrongWrite;
   Access self;
@@ -74,7 +75,10 @@ void RaceDetector::access(Warp &warp, const Op &op, unsigned lane,
       return earlier.clock && !(strong && earlier.strong) &&
              !ordered(warp, lane, earlier);
     };
-    if (!reported && clashes(byte.write)) {
+    bool together = kind == AccessKind::SameWrite &&
+                    byte.write.thread >> 5 == self.thread >> 5 &&
+                    byte.write.pc == self.pc && byte.write.clock == self.clock;
+    if (!reported && !together && clashes(byte.write)) {
       conflict(warp, op, lane, shown + i, byte.write,
                write ? "overwrites a value without order with the write"
                      : "reads a value without order with the write");

@@ -17,6 +17,9 @@ class Warp;
 enum class AccessKind : uint8_t {
   Read,
   Write,
+  /// A write of the value that is there already: no conflict with the other
+  /// threads of the same warp instruction.
+  SameWrite,
   /// Strong accesses (volatile, relaxed and up, atomics) do not race with each
   /// other.
   StrongRead,

@@ -307,6 +307,23 @@ TEST(Race, OverwritingBeforeReadersAreDone) {
   expectClean(device.run(body("bar.sync 0;\n"), {}, {64, 1, 1}, {0}));
 }
 
+TEST(Race, EqualValuesOfOneInstruction) {
+  // All threads of a warp store one value to one word: harmless. Different
+  // values are not, nor is another warp that writes without order.
+  auto races = [](const std::string &value, unsigned threads) {
+    TestDevice device(checkedOptions());
+    return has(device.run(makeModule(0,
+                                     "mov.u32 %r2, 7;\nst.shared.u32 [s], " +
+                                         value + ";\n",
+                                     ".shared .align 4 .u32 s;\n"),
+                          {}, {threads, 1, 1}, {}),
+               FindingKind::Race);
+  };
+  EXPECT_FALSE(races("%r2", 32));
+  EXPECT_TRUE(races("%r1", 32));
+  EXPECT_TRUE(races("%r2", 64));
+}
+
 TEST(Race, MessagePassingBetweenCTAs) {
   auto body = [](const std::string &publish, const std::string &observe) {
     return makeModule(1, "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n"
