@@ -264,6 +264,11 @@ def skip_without_descriptors(arch):
         pytest.skip("tensor copies need sm_90")
 
 
+def skip_wgmma(arch, rows):
+    if arch == 90 and rows >= 64:
+        pytest.skip("the emulator does not execute wgmma")
+
+
 def test_descriptor_copy(arch, run):
     skip_without_descriptors(arch)
     x = rng().integers(-100, 100, (40, 80)).astype(np.int32)
@@ -271,9 +276,10 @@ def test_descriptor_copy(arch, run):
     np.testing.assert_array_equal(got[1], x + 1)
 
 
-@pytest.mark.parametrize("block", [16, 32])
+@pytest.mark.parametrize("block", [16, 32, 64, 128])
 def test_persistent_matmul(arch, run, block):
     skip_without_descriptors(arch)
+    skip_wgmma(arch, block)
     m, n, k = block + 8, block + 16, 96
     a = rng().integers(-4, 5, (m, k)).astype(np.float16)
     b = rng().integers(-4, 5, (k, n)).astype(np.float16)
@@ -288,3 +294,56 @@ def test_matmul_fp8(run):
     got = run("matmul_fp8", 1, a.view(np.uint8), b.view(np.uint8),
               np.zeros((16, 32), np.float32), 64, BM=16, BN=32, BK=32)[2]  # fmt: skip
     np.testing.assert_array_equal(got, a.astype(np.float32) @ b.astype(np.float32).T)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float32"])
+def test_large_matmul(arch, run, dtype):
+    """Tiles large enough for the fifth generation's tensor cores."""
+    skip_wgmma(arch, 128)
+    dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    a = rng().integers(-4, 5, (130, 96)).astype(dtype)
+    b = rng().integers(-4, 5, (96, 70)).astype(dtype)
+    out = np.zeros((130, 70), np.int32 if dtype == np.int8 else np.float32)
+    got = run("matmul", (2, 2), a, b, out, 130, 70, 96, num_stages=3,
+              BM=128, BN=64, BK=32)  # fmt: skip
+    np.testing.assert_array_equal(got[2], a.astype(np.float64) @ b.astype(np.float64))
+
+
+def test_large_attention(arch, run):
+    skip_wgmma(arch, 128)
+    n, d = 150, 64
+    q, k, v = normal(3, n, d).astype(np.float16)
+    got = run("attention", 2, q, k, v, np.zeros((n, d), np.float32), n, d**-0.5,
+              D=d, BM=128, BN=64, CAUSAL=True)[3]  # fmt: skip
+    s = q.astype(np.float64) @ k.T.astype(np.float64) * d**-0.5
+    s[np.triu_indices(n, 1)] = -np.inf
+    p = np.exp(s - s.max(1, keepdims=True))
+    want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
+    np.testing.assert_allclose(got, want, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize("vector", [16, 32])
+def test_scaled_matmul(arch, run, vector):
+    """NVFP4 (E4M3 scales of 16) and MXFP4 (powers of two of 32)."""
+    if arch < 100:
+        pytest.skip("block scales need sm_100")
+    m, n, k = 128, 64, 256
+    r = rng()
+    codes = [r.integers(0, 16, (rows, k)).astype(np.uint8) for rows in (m, n)]
+    if vector == 16:
+        scales = [np.exp2(r.integers(-2, 3, (rows, k // 16))) * 1.25
+                  for rows in (m, n)]  # fmt: skip
+        bits = [s.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for s in scales]
+    else:
+        exponents = [r.integers(-3, 4, (rows, k // 32)) for rows in (m, n)]
+        scales = [np.exp2(e) for e in exponents]
+        bits = [(e + 127).astype(np.uint8) for e in exponents]
+    packed = [c[:, ::2] | c[:, 1::2] << 4 for c in codes]
+    got = run("scaled_matmul", 1, *packed, *bits, np.zeros((m, n), np.float32), k,
+              BM=m, BN=n, BK=128, VECTOR=vector)[4]  # fmt: skip
+    table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    table = np.concatenate([table, -table])
+    x, y = (table[c] * np.repeat(s, vector, 1) for c, s in zip(codes, scales))
+    # Products are multiples of 2^-10; sums below 2^14 of them are exact.
+    assert (np.abs(x) @ np.abs(y).T).max() < 2**14
+    np.testing.assert_array_equal(got, x @ y.T)

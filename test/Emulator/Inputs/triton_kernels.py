@@ -232,3 +232,22 @@ def matmul_fp8(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
         acc = tl.dot(x.to(tl.float8e5, bitcast=True), y.to(tl.float8e5, bitcast=True),
                      acc)
     tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+
+@triton.jit
+def scaled_matmul(a, b, sa, sb, c, K, BM: tl.constexpr, BN: tl.constexpr,
+                  BK: tl.constexpr, VECTOR: tl.constexpr):
+    m, n = tl.arange(0, BM), tl.arange(0, BN)
+    packed, scale = tl.arange(0, BK // 2), tl.arange(0, BK // VECTOR)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K // BK):
+        x = tl.load(a + m[:, None] * (K // 2) + k * (BK // 2) + packed[None, :])
+        y = tl.load(b + n[None, :] * (K // 2) + k * (BK // 2) + packed[:, None])
+        at = k * (BK // VECTOR) + scale[None, :]
+        p = tl.load(sa + m[:, None] * (K // VECTOR) + at)
+        q = tl.load(sb + n[:, None] * (K // VECTOR) + at)
+        if VECTOR == 16:
+            p = p.to(tl.float8e4nv, bitcast=True)
+            q = q.to(tl.float8e4nv, bitcast=True)
+        acc = tl.dot_scaled(x, p, "e2m1", y, q, "e2m1", acc)
+    tl.store(c + m[:, None] * BN + n[None, :], acc)
