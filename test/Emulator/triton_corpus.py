@@ -335,7 +335,7 @@ def test_scaled_matmul(arch, run, vector):
                   for rows in (m, n)]  # fmt: skip
         bits = [s.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for s in scales]
     else:
-        exponents = [r.integers(-3, 4, (rows, k // 32)) for rows in (m, n)]
+        exponents = [r.integers(-2, 3, (rows, k // 32)) for rows in (m, n)]
         scales = [np.exp2(e) for e in exponents]
         bits = [(e + 127).astype(np.uint8) for e in exponents]
     packed = [c[:, ::2] | c[:, 1::2] << 4 for c in codes]
