@@ -17,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace kvq {
 #define GEN_PASS_DEF_EXPANDHANDLES
@@ -164,6 +165,10 @@ void ExpandHandlesPass::runOnOperation() {
     }
   }
 
+  // No branch converts the arguments of a block that none leads to.
+  IRRewriter rewriter(context);
+  (void)eraseUnreachableBlocks(rewriter, module->getRegions());
+
   RewritePatternSet patterns(context);
   ConversionTarget target(*context);
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
@@ -177,8 +182,10 @@ void ExpandHandlesPass::runOnOperation() {
   target.addDynamicallyLegalOp<arith::SelectOp>(hasNoHandles);
   target.addDynamicallyLegalOp<func::CallOp>(hasNoHandles);
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
+    // The patterns of branches convert the other blocks.
     return converter.isSignatureLegal(op.getFunctionType()) &&
-           converter.isLegal(&op.getBody());
+           (op.isExternal() ||
+            converter.isLegal(op.getBody().front().getArgumentTypes()));
   });
 
   patterns
