@@ -2,6 +2,9 @@
 # the shared MLIR and LLVM libraries once; none lists a static MLIR target, as
 # mixing the two would put two copies of a dialect into one process.
 
+# Installed tools find the shared MLIR and LLVM where they were linked.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
 set_property(GLOBAL PROPERTY KVQ_LIBS "")
 set_property(GLOBAL PROPERTY KVQ_EXPORTS "")
 
