@@ -8,7 +8,7 @@
 // the passes are.
 //
 // RUN: not mlir-opt %s --split-input-file 2>&1 | FileCheck %s --check-prefix=NO-DIALECT
-// RUN: not mlir-opt %s --load-dialect-plugin=%kvq_lib_dir/KVQPlugin.so --pass-pipeline="builtin.module(kvq-verify-handles)" 2>&1 | FileCheck %s --check-prefix=NO-PASS
+// RUN: not mlir-opt %S/load.mlir --load-dialect-plugin=%kvq_lib_dir/KVQPlugin.so --pass-pipeline="builtin.module(kvq-verify-handles)" 2>&1 | FileCheck %s --check-prefix=NO-PASS
 //
 // NO-DIALECT: Dialect `kvq' not found
 // NO-PASS: 'kvq-verify-handles' does not refer to a registered pass
