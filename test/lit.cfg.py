@@ -9,7 +9,7 @@ from lit.llvm import llvm_config
 
 config.name = "KVQ"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir", ".test", ".ptx", ".py"]
+config.suffixes = [".mlir", ".test", ".ptx", ".py", ".c"]
 config.excludes = [
     "Inputs",
     "Unit",
@@ -74,6 +74,10 @@ llvm_config.with_environment(
     "PYTHONPATH",
     os.path.join(config.kvq_src_root, "test", "python"),
     append_path=True,
+)
+# Where the Python package finds libKVQ-C.
+llvm_config.with_environment(
+    "KVQ_LIBRARY", os.path.join(config.kvq_lib_dir, "libKVQ-C.so")
 )
 llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
