@@ -39,6 +39,8 @@ static void addThreads(OpPassManager &pm) {
   AsyncParallelForPassOptions options;
   // As many tasks as the runtime has threads, never fewer iterations than one.
   options.numWorkerThreads = -1;
+  // An iteration is work enough for a task.
+  options.minTaskSize = 1;
   options.asyncDispatch = true;
   pm.addPass(createAsyncParallelForPass(options));
   pm.addPass(createAsyncToAsyncRuntimePass());

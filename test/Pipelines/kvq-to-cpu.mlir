@@ -19,6 +19,7 @@
 // CHECK: kvq-expand-handles,
 // CHECK: convert-linalg-to-loops
 // FAST: async-parallel-for{
+// FAST-SAME: min-task-size=1 
 // FAST: async-to-async-runtime
 // ONE-NOT: async
 // REFERENCE-NOT: async
