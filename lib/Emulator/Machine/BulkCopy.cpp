@@ -82,17 +82,6 @@ llvm::SmallVector<unsigned, 16> ranksOf(Warp &warp, const Op &op, unsigned lane,
   return ranks;
 }
 
-/// The same shared address in another CTA.
-uint64_t inRank(uint64_t address, unsigned rank) {
-  return (address & ((1u << sharedRankShift) - 1)) | uint64_t(rank)
-                                                         << sharedRankShift;
-}
-
-uint64_t stripWindow(uint64_t address) {
-  return (address & windowMask) == sharedWindow ? address & ~windowMask
-                                                : address;
-}
-
 void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
   const auto &extra = *static_cast<const BulkExtra *>(op.extra);
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {

@@ -281,16 +281,6 @@ void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
   });
 }
 
-uint64_t stripWindow(uint64_t address) {
-  return (address & windowMask) == sharedWindow ? address & ~windowMask
-                                                : address;
-}
-
-uint64_t inRank(uint64_t address, unsigned rank) {
-  return (address & ((1u << sharedRankShift) - 1)) | uint64_t(rank)
-                                                         << sharedRankShift;
-}
-
 void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
   const auto &extra = *static_cast<const TensorExtra *>(op.extra);
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {

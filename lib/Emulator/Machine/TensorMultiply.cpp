@@ -68,8 +68,7 @@ bool MmaWork::readShared(const MatrixDescriptor &matrix, bool mnMajor,
   Cta &from = cta(ctaIndex);
   auto read = [&](uint32_t address) -> const uint8_t * {
     Location location;
-    uint64_t full = (address & ((1u << sharedRankShift) - 1)) |
-                    uint64_t(from.rank) << sharedRankShift;
+    uint64_t full = inRank(address, from.rank);
     if (!locate(*warp, *op, lane, Space::SharedCluster, full, tc::chunkBytes,
                 tc::chunkBytes, location))
       return nullptr;
@@ -355,8 +354,7 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
           for (unsigned chunk = 0; chunk < tc::copyColumns(what->shape) / 4;
                ++chunk) {
             uint64_t from = tc::chunkAddress(matrix, false, row, chunk);
-            from = (from & ((1u << sharedRankShift) - 1)) |
-                   uint64_t(cta.rank) << sharedRankShift;
+            from = inRank(from, cta.rank);
             Location location;
             if (self->launch.stopped() ||
                 !locate(*self, *where, lane, Space::SharedCluster, from, 16, 16,
@@ -409,8 +407,7 @@ void commit(Warp &warp, const Op &op, LaneMask lanes) {
       uint64_t mask = warp.values(extra.mask)[lane] & 0xffff;
       for (unsigned rank = 0; rank < 16; ++rank)
         if (mask >> rank & 1)
-          targets.push_back((address & ((1u << sharedRankShift) - 1)) |
-                            uint64_t(rank) << sharedRankShift);
+          targets.push_back(inRank(address, rank));
     } else {
       targets.push_back(address);
     }

@@ -32,6 +32,18 @@ struct ExtraAddress {
   }
 };
 
+/// A shared-memory address without the window that a generic one has.
+inline uint64_t stripWindow(uint64_t address) {
+  return (address & windowMask) == sharedWindow ? address & ~windowMask
+                                                : address;
+}
+
+/// The same shared-memory address in another CTA of the cluster.
+inline uint64_t inRank(uint64_t address, unsigned rank) {
+  return (address & ((1u << sharedRankShift) - 1)) | uint64_t(rank)
+                                                         << sharedRankShift;
+}
+
 /// Starts asynchronous work of a thread: at once, or when the schedule says.
 void startWork(Warp &warp, unsigned lane, int64_t group,
                const AsyncToken &token, std::function<void()> perform);
