@@ -12,7 +12,8 @@ using ptx::Mod;
 using ptx::Opcode;
 
 static void perform(AsyncCopy &copy) {
-  memcpy(copy.to, copy.from, copy.sourceBytes);
+  if (copy.sourceBytes)
+    memcpy(copy.to, copy.from, copy.sourceBytes);
   memset(copy.to + copy.sourceBytes, 0, copy.bytes - copy.sourceBytes);
   if (copy.toWritten)
     memset(copy.toWritten, 1, copy.bytes);

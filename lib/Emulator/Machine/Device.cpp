@@ -130,8 +130,9 @@ static llvm::Error placeVariables(ModuleState &state, bool trackWrites) {
     (*allocation)->constant = variable.space == ptx::Space::Const;
     // Global variables without an initializer are zero.
     state.memory->markWritten((*allocation)->base, variable.size);
-    memcpy(reinterpret_cast<void *>((*allocation)->base),
-           variable.initializer.data(), variable.initializer.size());
+    if (!variable.initializer.empty())
+      memcpy(reinterpret_cast<void *>((*allocation)->base),
+             variable.initializer.data(), variable.initializer.size());
     state.addresses[i] = (*allocation)->base;
   }
   for (uint32_t i = 0; i < variables.size(); ++i) {
