@@ -301,3 +301,34 @@ func.func @unreachable(%a: memref<16xf4E2M1FN> {llvm.noalias})
 ^bb1(%b: memref<16xf4E2M1FN>):
   return %b : memref<16xf4E2M1FN>
 }
+
+// -----
+
+// Who takes the bits as integers gets those of the bytes; others the elements.
+// CHECK-LABEL: func.func @bits(
+// CHECK-SAME:    %[[A:.*]]: memref<4x16xi8>, %[[I:.*]]: index)
+// CHECK:         %[[B:.*]] = vector.load %[[A]][%[[I]], %{{.*}}] : memref<4x16xi8>, vector<16xi8>
+// CHECK-NOT:     vector.interleave
+// CHECK:         vector.bitcast %[[B]] : vector<16xi8> to vector<8xi16>
+// CHECK:         %[[C:.*]] = vector.load {{.*}}, vector<8xi8>
+// CHECK:         vector.bitcast %[[C]] : vector<8xi8> to vector<2xi32>
+// CHECK:         vector.interleave %[[C]]
+func.func @bits(%a: memref<4x32xf4E2M1FN>, %i: index) -> (vector<8xi16>, vector<2xi32>, vector<16xf4E2M1FN>) {
+  %c0 = arith.constant 0 : index
+  %0 = vector.load %a[%i, %c0] : memref<4x32xf4E2M1FN>, vector<32xf4E2M1FN>
+  %1 = vector.bitcast %0 : vector<32xf4E2M1FN> to vector<8xi16>
+  %2 = vector.load %a[%i, %c0] : memref<4x32xf4E2M1FN>, vector<16xf4E2M1FN>
+  %3 = vector.bitcast %2 : vector<16xf4E2M1FN> to vector<2xi32>
+  return %1, %3, %2 : vector<8xi16>, vector<2xi32>, vector<16xf4E2M1FN>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @prefetch(
+// CHECK-SAME:    %[[A:.*]]: memref<4x16xi8>, %[[I:.*]]: index)
+// CHECK:         %[[J:.*]] = arith.shrui %[[I]]
+// CHECK:         memref.prefetch %[[A]][%[[I]], %[[J]]], read, locality<3>, data : memref<4x16xi8>
+func.func @prefetch(%a: memref<4x32xf4E2M1FN>, %i: index) {
+  memref.prefetch %a[%i, %i], read, locality<3>, data : memref<4x32xf4E2M1FN>
+  return
+}

@@ -13,7 +13,9 @@ sys.path.insert(0, os.path.join(TESTS, "python"))
 import jit
 from oracle import cache, formats
 
-PIPELINE = ("builtin.module(func.func(kvq-decompose),kvq-expand-handles,"
+# Other lowerings are held to the same tests.
+LOWERING = os.environ.get("KVQ_LOWERING", "func.func(kvq-decompose)")
+PIPELINE = (f"builtin.module({LOWERING},kvq-expand-handles,"
             "kvq-lower-fp-conversions,kvq-legalize-storage,canonicalize,cse)")
 INPUTS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 ELEMENT = {"e2m1": "f4E2M1FN", "e4m3": "f8E4M3FN", "e8m0": "f8E8M0FNU",
