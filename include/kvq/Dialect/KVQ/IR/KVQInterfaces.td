@@ -70,13 +70,13 @@ def KVFormatInterface : AttrInterface<"KVFormatInterface"> {
     }
 
     /// Returns the bits that `tokens` rows of `rowSize` elements occupy, data
-    /// and scales together.
+    /// and scales together, rounded up where a block holds more than them.
     int64_t getSizeInBits(int64_t tokens, int64_t rowSize) {
       int64_t elements = tokens * rowSize;
       int64_t bits = elements * $_attr.getElementType().getWidth();
-      if ($_attr.getBlockSize() != 0)
-        bits += elements / $_attr.getBlockSize() *
-                $_attr.getScaleType().getWidth();
+      if (int64_t block = $_attr.getBlockSize())
+        bits += (elements * $_attr.getScaleType().getWidth() + block - 1) /
+                block;
       return bits;
     }
   }];
