@@ -33,8 +33,6 @@ const char *kvqRuntimeErrorDescription(int32_t kind) {
     return "global scale is not finite and positive";
   case KVQ_RUNTIME_GLOBAL_SCALES_DIFFER:
     return "global scale of the rows differs from that of the cache";
-  case KVQ_RUNTIME_QUERY_LENGTH:
-    return "sequence has more query tokens than tokens";
   case KVQ_RUNTIME_SIZE:
     return "size of an operand does not match";
   case KVQ_RUNTIME_BATCH_INDEX:

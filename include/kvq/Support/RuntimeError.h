@@ -1,9 +1,10 @@
 /*===- RuntimeError.h - What compiled code reports ----------------*- C -*-===*
  *
- * A compiled operation checks its indices and lengths before it writes anything.
- * On a violation it calls `kvq_report` and writes nothing, and the function
- * returns a status other than 0. Compiled code holds a weak `kvq_report` that
- * does nothing: a host defines its own to learn what was wrong.
+ * A compiled operation checks its indices and lengths before it writes
+ * anything. On a violation it calls `kvq_report` and writes nothing, and the
+ * function returns a status other than 0. Compiled code holds a weak
+ * `kvq_report` that does nothing: a host defines its own to learn what was
+ * wrong.
  *
  * This header is C99 and C++.
  *
@@ -66,20 +67,17 @@ typedef enum KVQRuntimeErrorKind {
   /** The global scale of quantized rows differs from that of the cache they go
    * to. Value: the rows' f32 as bits; limit: the cache's; index: 0. */
   KVQ_RUNTIME_GLOBAL_SCALES_DIFFER = 12,
-  /** More query tokens in a sequence than it has tokens. Index: the sequence;
-   * value: query tokens; limit: its length plus one. */
-  KVQ_RUNTIME_QUERY_LENGTH = 13,
   /** Two operands that must have the same size have not. Index: the dimension
    * of the operand; value: its size; limit: the size accepted. */
-  KVQ_RUNTIME_SIZE = 14,
+  KVQ_RUNTIME_SIZE = 13,
   /** The sequence of a row to append. Index into positions; value: the
    * sequence, from batch_indices if there are any; limit: rows of the block
    * table. */
-  KVQ_RUNTIME_BATCH_INDEX = 15
+  KVQ_RUNTIME_BATCH_INDEX = 14
 } KVQRuntimeErrorKind;
 
 /** The largest kind of this version. */
-#define KVQ_RUNTIME_LAST_KIND 15
+#define KVQ_RUNTIME_LAST_KIND 14
 
 /**
  * Returns what a kind means, as a phrase without a final stop, for example

@@ -160,18 +160,18 @@ void AttentionEmitter::emitItem(const Sequence &sequence, Value kvHead,
   // The first row begins first, the last row ends last.
   Value firstQuery = b.div(item.firstRow, group);
   Value lastQuery = b.div(b.add(item.firstRow, b.sub(item.rows, 1)), group);
-  auto [firstBegin, firstEnd] = emitKeyRange(sequence, firstQuery);
-  auto [lastBegin, lastEnd] = emitKeyRange(sequence, lastQuery);
-  item.begin = b.max(begin, firstBegin);
-  item.end = b.min(end, lastEnd);
+  std::pair<Value, Value> first = emitKeyRange(sequence, firstQuery);
+  std::pair<Value, Value> last = emitKeyRange(sequence, lastQuery);
+  item.begin = b.max(begin, first.first);
+  item.end = b.min(end, last.second);
 
   emitBuffers(item);
   emitPrologue(item);
   b.loop(item.begin, item.end, tileKeys, [&](Value firstKey) {
     Value tileEnd = b.min(b.add(firstKey, tileKeys), item.end);
     // Whether a row does not admit all keys of the tile.
-    Value isEdge = arith::OrIOp::create(b, b.isLess(firstKey, lastBegin),
-                                        b.isLess(firstEnd, tileEnd));
+    Value isEdge = arith::OrIOp::create(b, b.isLess(firstKey, last.first),
+                                        b.isLess(first.second, tileEnd));
     emitTile(item, firstKey, tileEnd, isEdge);
   });
   emitEpilogue(item);

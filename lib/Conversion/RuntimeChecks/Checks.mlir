@@ -37,7 +37,7 @@ func.func private @kvq_check_range(%kind: i32, %index: i64, %value: i64, %limit:
 
 func.func private @kvq_check_size(%dimension: i64, %size: i64, %expected: i64) -> i32 {
   %ok = arith.constant 0 : i32
-  %kind = arith.constant 14 : i32
+  %kind = arith.constant 13 : i32
   %bad = arith.cmpi ne, %size, %expected : i64
   %status = scf.if %bad -> (i32) {
     %kind_of = func.call @kvq_fail(%kind, %dimension, %size, %expected) : (i32, i64, i64, i64) -> i32
@@ -302,7 +302,7 @@ func.func private @kvq_check_position(%table: !table, %bits: i64, %position: i64
   %ok = arith.constant 0 : i32
   %duplicate = arith.constant 4 : i32
   %position_kind = arith.constant 6 : i32
-  %sequence_kind = arith.constant 15 : i32
+  %sequence_kind = arith.constant 14 : i32
   %rows = memref.dim %block_table, %c0 : !rows
   %columns = memref.dim %block_table, %c1 : !rows
   %sequences = arith.index_cast %rows : index to i64
@@ -446,36 +446,6 @@ func.func private @kvq_check_indptr(%indptr: !i32s, %total: i64) -> i32 {
     }
     %next = arith.addi %i, %c1 : index
     scf.yield %next, %value, %result : index, i64, i32
-  }
-  return %status : i32
-}
-
-func.func private @kvq_check_query_lens(%indptr: !i32s, %seq_lens: !i32s) -> i32 {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %ok = arith.constant 0 : i32
-  %one = arith.constant 1 : i64
-  %kind = arith.constant 13 : i32
-  %n = memref.dim %seq_lens, %c0 : !i32s
-  %last, %status = scf.while (%i = %c0, %s = %ok) : (index, i32) -> (index, i32) {
-    %more = arith.cmpi ult, %i, %n : index
-    %fine = arith.cmpi eq, %s, %ok : i32
-    %go = arith.andi %more, %fine : i1
-    scf.condition(%go) %i, %s : index, i32
-  } do {
-  ^bb0(%i: index, %s: i32):
-    %index = arith.index_cast %i : index to i64
-    %next = arith.addi %i, %c1 : index
-    %begin32 = memref.load %indptr[%i] : !i32s
-    %end32 = memref.load %indptr[%next] : !i32s
-    %length32 = memref.load %seq_lens[%i] : !i32s
-    %begin = arith.extsi %begin32 : i32 to i64
-    %end = arith.extsi %end32 : i32 to i64
-    %length = arith.extsi %length32 : i32 to i64
-    %queries = arith.subi %end, %begin : i64
-    %limit = arith.addi %length, %one : i64
-    %result = func.call @kvq_check_range(%kind, %index, %queries, %limit) : (i32, i64, i64, i64) -> i32
-    scf.yield %next, %result : index, i32
   }
   return %status : i32
 }

@@ -23,7 +23,6 @@ SIGNATURES = {
     "positions": [I32S, ROWS, "i64", "i64"],
     "positions_batched": [I32S, I32S, ROWS, "i64", "i64"],
     "indptr": [I32S, "i64"],
-    "query_lens": [I32S, I32S],
     "max_len": [I32S, "i64"],
     "kv_chunks": [I32S, "i64", "i64"],
     "pages": [I32S, "i64"],
@@ -43,7 +42,7 @@ int64_t *last_report(void) { return last; }
 """
 (BLOCK_TABLE_PAGE, SEQ_LEN, SLOT, DUPLICATE_SLOT, QO_INDPTR, POSITION, PAGE,
  DUPLICATE_PAGE, GATHER_LENGTH, KV_CHUNKS, GLOBAL_SCALE, SCALES_DIFFER,
- QUERY_LENGTH, SIZE, BATCH_INDEX) = range(1, 16)
+ SIZE, BATCH_INDEX) = range(1, 15)
 
 
 def wrapper(name, types):
@@ -244,14 +243,6 @@ def test_indptr(checks):
                           ([0, 0, 3, 3], 3), ([0, 5, 3], 3), ([-1, 3], 3),
                           ([1, 3], 3), ([0, 1, 2, 2], 3), ([0, -2, 3], 3)]:
         assert checks("indptr", indptr, total) == rule(indptr, total)
-
-
-def test_query_lens(checks):
-    assert checks("query_lens", [0], []) is None
-    assert checks("query_lens", [0, 1, 1, 5], [1, 0, 4]) is None
-    assert checks("query_lens", [0, 1, 2, 5], [1, 0, 4]) == (
-        QUERY_LENGTH, 1, 1, 1)
-    assert checks("query_lens", [0, 5], [4]) == (QUERY_LENGTH, 0, 5, 5)
 
 
 def test_max_len(checks):

@@ -62,11 +62,10 @@ TEST_F(RuntimeChecksTest, InsertsOnce) {
 
 TEST_F(RuntimeChecksTest, HasEveryDocumentedCheck) {
   OwningOpRef<ModuleOp> module = parse("");
-  for (StringRef name :
-       {"slots_i32", "slots_i64", "block_table", "positions",
-        "positions_batched", "indptr", "query_lens", "max_len", "kv_chunks",
-        "pages", "duplicate_pages", "disjoint_pages", "global_scale",
-        "same_global_scale", "size"}) {
+  for (StringRef name : {"slots_i32", "slots_i64", "block_table", "positions",
+                         "positions_batched", "indptr", "max_len", "kv_chunks",
+                         "pages", "duplicate_pages", "disjoint_pages",
+                         "global_scale", "same_global_scale", "size"}) {
     func::FuncOp check =
         kvq::getOrInsertRuntimeCheck(*module, ("kvq_check_" + name).str());
     ASSERT_TRUE(check) << name.str();

@@ -29,7 +29,6 @@ namespace kvq {
 /// | `positions_batched` | positions, batch_indices, block_table, page size,
 ///   pages |
 /// | `indptr` | qo_indptr, query rows |
-/// | `query_lens` | qo_indptr, seq_lens |
 /// | `max_len` | seq_lens, rows to gather into |
 /// | `kv_chunks` | seq_lens, tokens per chunk, chunks |
 /// | `pages` | page ids, pages |
@@ -39,9 +38,7 @@ namespace kvq {
 /// | `same_global_scale` | that of the rows, that of the cache: memref<f32> |
 /// | `size` | dimension, its size, the size accepted |
 ///
-/// `block_table` reads only the entries that a sequence's length covers, and
-/// `query_lens` relies on `indptr` having passed and on one more entry of
-/// qo_indptr than of seq_lens.
+/// `block_table` reads only the entries that a sequence's length covers.
 ///
 /// Buffers of the checks are marked with `bufferization.manual_deallocation`.
 /// The dialects of `registerRuntimeCheckDialects` must be loaded.

@@ -253,10 +253,9 @@ struct TilingModel
           return failure();
         continue;
       }
-      auto isWhole = [&](OpFoldResult value) {
+      auto isWhole = [factor = dimLoop.factor](OpFoldResult value) {
         std::optional<int64_t> constant = getConstantIntValue(value);
-        return dimLoop.factor == 1 ||
-               (constant && *constant % dimLoop.factor == 0);
+        return factor == 1 || (constant && *constant % factor == 0);
       };
       if (!isWhole(offsets[dim]) || !isWhole(sizes[dim]))
         return failure();
