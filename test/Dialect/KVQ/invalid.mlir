@@ -628,3 +628,21 @@ func.func @merge_output_lse(%p: memref<4x3x8x64xf32>, %l: memref<4x3x8xf32>, %o:
   kvq.merge_states ins(%p, %l : memref<4x3x8x64xf32>, memref<4x3x8xf32>) outs(%o, %ol : memref<3x8x64xf32>, memref<3x4xf32>)
   return
 }
+
+// -----
+
+!k = !kvq.cache<key, 16x2x64, fp8, HND>
+!v = !kvq.cache<value, 16x2x64, fp8, HND>
+func.func @dequant_no_indptr(%q: memref<7x8x64xf32>, %k: !k, %v: !v, %bt: memref<?x?xi32>, %len: memref<?xi32>, %i: memref<0xi32>, %o: memref<7x8x64xf32>, %scale: f32) {
+  // expected-error @+1 {{qo_indptr has 0 entries, expected at least 1}}
+  kvq.dequant_attention ins(%q : memref<7x8x64xf32>) caches(%k, %v : !k, !v) block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>) qo_indptr(%i : memref<0xi32>) scale(%scale) outs(%o : memref<7x8x64xf32>)
+  return
+}
+
+// -----
+
+func.func @dequantize_results(%d: tensor<3x48xf8E4M3FN>, %g: f32, %y: tensor<3x48xf32>) {
+  // expected-error @+1 {{has 0 results, expected 1 (one per tensor of outs)}}
+  kvq.dequantize ins(%d : tensor<3x48xf8E4M3FN>) global_scale(%g) outs(%y : tensor<3x48xf32>) {format = #kvq.format<fp8>}
+  return
+}

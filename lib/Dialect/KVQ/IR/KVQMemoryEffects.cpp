@@ -46,10 +46,9 @@ static void addEffects(Operation *op, ValueRange written, Effects &effects) {
   if (auto copy = dyn_cast<CopyPagesOp>(op))
     if (copy.getSource() == copy.getDest())
       addRead(copy.getSourceMutable(), effects);
-  // A global scale is read by whoever writes a cache: part of the handle.
-  for (OpOperand &operand : op->getOpOperands())
-    if (isa<QuantizeAppendOp>(op) && isa<CacheType>(operand.get().getType()))
-      addRead(operand, effects);
+  // Quantization reads the global scale, which is part of the handle.
+  if (auto append = dyn_cast<QuantizeAppendOp>(op))
+    addRead(append.getCacheMutable(), effects);
 }
 
 #define KVQ_DEFINE_EFFECTS(OP)                                                 \

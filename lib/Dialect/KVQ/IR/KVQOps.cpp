@@ -241,10 +241,7 @@ LogicalResult ConvertScaleLayoutOp::verify() {
 /// Checks a part of a cache: element type, shape and strides.
 static LogicalResult checkPart(Operation *op, StringRef name, Value part,
                                Type elementType, ArrayRef<int64_t> shape) {
-  auto type = dyn_cast<MemRefType>(part.getType());
-  if (!type)
-    return op->emitOpError() << name << " is of type " << part.getType()
-                             << ", expected a ranked memref";
+  auto type = cast<MemRefType>(part.getType());
   if (failed(checkElementType(op, name, part, elementType,
                               "of the cache's format")) ||
       failed(checkShape(op, name, part, shape, "of the cache's type")))
