@@ -219,7 +219,7 @@ void AttentionEmitter::emitPrologue(const Item &item) {
   b.loop(zero, item.rows, 1, [&](Value r) {
     Row row = emitRow(item.sequence, item.kvHead, b.add(item.firstRow, r));
     keys.emitPlaces(b, [&](Value element, Value place) {
-      Value value = b.toF32(b.load(a.q, withLast(row.indices, element)));
+      Value value = b.toF32(b.load(a.q, withIndex(row.indices, element)));
       b.store(b.mulF(value, b.f32(keys.getPowerOfTwo())), item.q, {r, place});
     });
     auto [begin, end] = emitKeyRange(item.sequence, row.query);
@@ -314,7 +314,7 @@ void AttentionEmitter::emitResult(const Row &row, Value chunk, Value largest,
     if (Value globalScale = values.getGlobalScale())
       value = b.mulF(value, globalScale);
     value = b.select(isEmpty, b.f32(0), value);
-    b.store(b.fromF32(value, type), a.output, withLast(indices, element));
+    b.store(b.fromF32(value, type), a.output, withIndex(indices, element));
   });
   if (!a.lse)
     return;

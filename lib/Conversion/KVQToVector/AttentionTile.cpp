@@ -91,7 +91,7 @@ Value AttentionEmitter::emitMaskedLogits(const Item &item, Value r,
     // Logits of keys that are not there stay: they are dropped below.
     logits =
         b.carry(b.index(0), count, 1, logits, [&](Value t, ValueRange carried) {
-           Value bias = b.load(a.mask, withLast(indices, b.add(firstKey, t)));
+           Value bias = b.load(a.mask, withIndex(indices, b.add(firstKey, t)));
            Value logit = vector::ExtractOp::create(b, carried[0], t);
            if (type.getElementType().isInteger(1))
              logit = b.select(bias, logit, minusInfinity());

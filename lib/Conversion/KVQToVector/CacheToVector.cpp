@@ -42,8 +42,8 @@ static void emitRows(VectorBuilder &b, OpTy op, Value rows,
 static void emitCopy(VectorBuilder &b, Value size, Value from,
                      ValueRange fromIndices, Value to, ValueRange toIndices) {
   emitRuns(b, size, 32, [&](Value d, int64_t lanes) {
-    storeRun(b, loadRun(b, from, withLast(fromIndices, d), lanes), to,
-             withLast(toIndices, d));
+    storeRun(b, loadRun(b, from, withIndex(fromIndices, d), lanes), to,
+             withIndex(toIndices, d));
   });
 }
 
@@ -166,7 +166,7 @@ struct GatherToVector : public ToVectorPattern<GatherOp> {
     if (op.getScales())
       emitScales(b, cache, place, at[2], [&](Value s, ValueRange indices) {
         b.store(b.load(cache.getScales(), indices), op.getScales(),
-                withLast(at, s));
+                withIndex(at, s));
       });
   }
 
@@ -177,12 +177,12 @@ struct GatherToVector : public ToVectorPattern<GatherOp> {
       Type type = format.getElementType();
       if (lanes > 1)
         type = b.vec(lanes, type);
-      storeRun(b, b.zeroBits(type), op.getData(), withLast(at, d));
+      storeRun(b, b.zeroBits(type), op.getData(), withIndex(at, d));
     });
     if (op.getScales())
       b.loop(cache.getType().getScaleColumns(), [&](Value s) {
         b.store(b.zeroBits(format.getScaleType()), op.getScales(),
-                withLast(at, s));
+                withIndex(at, s));
       });
   }
 };

@@ -56,7 +56,7 @@ struct MergeStatesToVector : public ToVectorPattern<MergeStatesOp> {
         Value zeros = b.constantLike(vector, 0.0);
         Value sum = reduce(zeros, [&](Value part, Value sum) {
           Value values = b.toF32(loadRun(b, op.getPartialOutput(),
-                                         withLast(indicesOf(part), d), lanes));
+                                         withIndex(indicesOf(part), d), lanes));
           // The output of a part without keys counts nothing, whatever it is.
           Value weight = emitWeight(part);
           values = b.select(b.isEqualF(weight, 0.0), zeros, values);
@@ -64,7 +64,7 @@ struct MergeStatesToVector : public ToVectorPattern<MergeStatesOp> {
         });
         Value result = b.select(isEmpty, zeros, b.divF(sum, denominator));
         storeRun(b, b.fromF32(result, type.getElementType()), output,
-                 withLast(row, d));
+                 withIndex(row, d));
       });
       if (!op.getLse())
         return;

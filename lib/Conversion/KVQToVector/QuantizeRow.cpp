@@ -90,11 +90,12 @@ void kvq::detail::emitQuantizeRow(VectorBuilder &b, KVFormatInterface format,
                                   Value size, const QuantizeRow &row) {
   Location loc = b.getLoc();
   auto load = [&](Value d, int64_t lanes) {
-    return b.toF32(loadRun(b, row.input, withLast(row.inputIndices, d), lanes));
+    return b.toF32(
+        loadRun(b, row.input, withIndex(row.inputIndices, d), lanes));
   };
   auto encode = [&](Value d, Value values, Value scale) {
     storeRun(b, format.emitEncode(b, loc, values, scale, globalScale), row.data,
-             withLast(row.dataIndices, d));
+             withIndex(row.dataIndices, d));
   };
   if (!format.hasBlockScale()) {
     emitRuns(b, size, 16, [&](Value d, int64_t lanes) {

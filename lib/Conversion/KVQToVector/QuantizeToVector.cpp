@@ -18,7 +18,7 @@ struct QuantizeToVector : public ToVectorPattern<QuantizeOp> {
     Value size = b.size(op.getInput(), rank - 1);
     b.parallel(b.sizes(op.getInput(), /*drop=*/1), [&](ValueRange row) {
       auto storeScale = [&](Value s, Value scale) {
-        b.store(scale, op.getScales(), withLast(row, s));
+        b.store(scale, op.getScales(), withIndex(row, s));
       };
       emitQuantizeRow(b, op.getFormat(), op.getFourOverSix(),
                       op.getGlobalScale(), size,
@@ -37,11 +37,11 @@ struct DequantizeToVector : public ToVectorPattern<DequantizeOp> {
     Value size = b.size(op.getOutput(), type.getRank() - 1);
     b.parallel(b.sizes(op.getOutput(), /*drop=*/1), [&](ValueRange row) {
       auto decode = [&](Value d, int64_t lanes, Value scale) {
-        Value elements = loadRun(b, op.getData(), withLast(row, d), lanes);
+        Value elements = loadRun(b, op.getData(), withIndex(row, d), lanes);
         Value values = format.emitDecode(b, b.getLoc(), elements, scale,
                                          op.getGlobalScale());
         storeRun(b, b.fromF32(values, type.getElementType()), op.getOutput(),
-                 withLast(row, d));
+                 withIndex(row, d));
       };
       if (!format.hasBlockScale()) {
         emitRuns(b, size, 16, [&](Value d, int64_t lanes) {
@@ -52,7 +52,7 @@ struct DequantizeToVector : public ToVectorPattern<DequantizeOp> {
       int64_t block = format.getBlockSize();
       b.loop(b.index(0), size, block, [&](Value d) {
         Value s = b.div(d, block);
-        decode(d, block, b.load(op.getScales(), withLast(row, s)));
+        decode(d, block, b.load(op.getScales(), withIndex(row, s)));
       });
     });
   }

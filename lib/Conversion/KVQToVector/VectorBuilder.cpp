@@ -22,10 +22,6 @@ static TypedAttr splatLike(Type like, TypedAttr scalar) {
   return scalar;
 }
 
-Value VectorBuilder::index(int64_t value) {
-  return arith::ConstantIndexOp::create(*this, value);
-}
-
 Value VectorBuilder::constantLike(Type like, double value) {
   return arith::ConstantOp::create(
       *this, splatLike(like, getFloatAttr(getElementTypeOrSelf(like), value)));
@@ -50,38 +46,6 @@ Value VectorBuilder::zeroBits(Type type) {
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
-
-Value VectorBuilder::add(Value a, Value b) {
-  return createOrFold<arith::AddIOp>(a, b);
-}
-
-Value VectorBuilder::sub(Value a, Value b) {
-  return createOrFold<arith::SubIOp>(a, b);
-}
-
-Value VectorBuilder::mul(Value a, Value b) {
-  return createOrFold<arith::MulIOp>(a, b);
-}
-
-Value VectorBuilder::div(Value a, Value b) {
-  return createOrFold<arith::DivUIOp>(a, b);
-}
-
-Value VectorBuilder::rem(Value a, Value b) {
-  return createOrFold<arith::RemUIOp>(a, b);
-}
-
-Value VectorBuilder::min(Value a, Value b) {
-  return createOrFold<arith::MinSIOp>(a, b);
-}
-
-Value VectorBuilder::max(Value a, Value b) {
-  return createOrFold<arith::MaxSIOp>(a, b);
-}
-
-Value VectorBuilder::isLess(Value a, Value b) {
-  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
-}
 
 Value VectorBuilder::isEqual(Value a, int64_t b) {
   return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, a,
@@ -261,34 +225,6 @@ Value VectorBuilder::reduceMax(Value a) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value VectorBuilder::size(Value memref, int64_t dim) {
-  auto type = cast<MemRefType>(memref.getType());
-  if (!type.isDynamicDim(dim))
-    return index(type.getDimSize(dim));
-  return memref::DimOp::create(*this, memref, dim);
-}
-
-SmallVector<Value> VectorBuilder::sizes(Value memref, int64_t drop) {
-  SmallVector<Value> sizes;
-  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
-  for (int64_t dim = 0; dim < rank - drop; ++dim)
-    sizes.push_back(size(memref, dim));
-  return sizes;
-}
-
-Value VectorBuilder::load(Value memref, ValueRange indices) {
-  return memref::LoadOp::create(*this, memref, indices);
-}
-
-void VectorBuilder::store(Value value, Value memref, ValueRange indices) {
-  memref::StoreOp::create(*this, value, memref, indices);
-}
-
-Value VectorBuilder::loadIndex(Value memref, ValueRange indices) {
-  return arith::IndexCastOp::create(*this, getIndexType(),
-                                    load(memref, indices));
-}
-
 Value VectorBuilder::loadVector(Value memref, ValueRange indices,
                                 int64_t lanes) {
   Type element = cast<MemRefType>(memref.getType()).getElementType();
@@ -357,22 +293,4 @@ void VectorBuilder::parallel(ArrayRef<Value> sizes,
   InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   body(loop.getInductionVars());
-}
-
-void VectorBuilder::when(Value condition, function_ref<void()> then,
-                         function_ref<void()> otherwise) {
-  auto branch = scf::IfOp::create(*this, condition, bool(otherwise));
-  InsertionGuard guard(*this);
-  setInsertionPointToStart(branch.thenBlock());
-  then();
-  if (!otherwise)
-    return;
-  setInsertionPointToStart(branch.elseBlock());
-  otherwise();
-}
-
-SmallVector<Value> kvq::withLast(ValueRange indices, Value last) {
-  SmallVector<Value> result(indices);
-  result.push_back(last);
-  return result;
 }

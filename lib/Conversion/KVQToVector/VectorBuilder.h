@@ -3,29 +3,27 @@
 #ifndef KVQ_LIB_CONVERSION_KVQTOVECTOR_VECTORBUILDER_H
 #define KVQ_LIB_CONVERSION_KVQTOVECTOR_VECTORBUILDER_H
 
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace kvq {
 
-/// Builds loops and vector arithmetic so that a lowering reads like the code
-/// it emits. Where an operation takes two values, one may be a scalar and the
-/// other a vector: the scalar is spread.
-class VectorBuilder : public mlir::ImplicitLocOpBuilder {
+/// Adds vectors and parallel loops to the builder of scalar loops. Where an
+/// operation takes two values, one may be a scalar and the other a vector: the
+/// scalar is spread.
+class VectorBuilder : public LoopBuilder {
 public:
   VectorBuilder(mlir::Location loc, mlir::OpBuilder &builder)
-      : ImplicitLocOpBuilder(loc, builder) {}
+      : LoopBuilder(loc, builder) {}
 
   //===--------------------------------------------------------------------===//
   // Constants
   //===--------------------------------------------------------------------===//
 
-  mlir::Value index(int64_t value);
   /// A constant with the type of `like`, a scalar or a vector.
   mlir::Value constantLike(mlir::Type like, double value);
   mlir::Value constantLike(mlir::Type like, int64_t value);
-  mlir::Value f32(double value) { return constantLike(getF32Type(), value); }
   mlir::Value i32(int64_t value) { return constantLike(getI32Type(), value); }
   /// A zero of any float type whose bits are all 0, or a vector of them.
   mlir::Value zeroBits(mlir::Type type);
@@ -36,16 +34,14 @@ public:
   mlir::VectorType f32x(int64_t lanes) { return vec(lanes, getF32Type()); }
 
   //===--------------------------------------------------------------------===//
-  // Indices; division and remainder are of values that are not negative
+  // Indices and constants
   //===--------------------------------------------------------------------===//
 
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::Value sub(mlir::Value a, mlir::Value b);
-  mlir::Value mul(mlir::Value a, mlir::Value b);
-  mlir::Value div(mlir::Value a, mlir::Value b);
-  mlir::Value rem(mlir::Value a, mlir::Value b);
-  mlir::Value min(mlir::Value a, mlir::Value b);
-  mlir::Value max(mlir::Value a, mlir::Value b);
+  using LoopBuilder::add;
+  using LoopBuilder::div;
+  using LoopBuilder::mul;
+  using LoopBuilder::rem;
+  using LoopBuilder::sub;
   mlir::Value add(mlir::Value a, int64_t b) { return add(a, index(b)); }
   mlir::Value sub(mlir::Value a, int64_t b) { return sub(a, index(b)); }
   mlir::Value mul(mlir::Value a, int64_t b) { return mul(a, index(b)); }
@@ -55,7 +51,6 @@ public:
   mlir::Value ceilDiv(mlir::Value a, int64_t b) {
     return div(add(a, b - 1), b);
   }
-  mlir::Value isLess(mlir::Value a, mlir::Value b);
   mlir::Value isEqual(mlir::Value a, int64_t b);
 
   //===--------------------------------------------------------------------===//
@@ -107,13 +102,6 @@ public:
   // Memory
   //===--------------------------------------------------------------------===//
 
-  mlir::Value size(mlir::Value memref, int64_t dim);
-  /// The sizes of a memref but for its last `drop` dimensions.
-  llvm::SmallVector<mlir::Value> sizes(mlir::Value memref, int64_t drop = 0);
-  mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
-  void store(mlir::Value value, mlir::Value memref, mlir::ValueRange indices);
-  /// Loads a signed integer as an index.
-  mlir::Value loadIndex(mlir::Value memref, mlir::ValueRange indices);
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange indices,
                          int64_t lanes);
   void storeVector(mlir::Value value, mlir::Value memref,
@@ -144,14 +132,7 @@ public:
   /// A loop whose iterations are independent, over [0, size) in each dimension.
   void parallel(llvm::ArrayRef<mlir::Value> sizes,
                 llvm::function_ref<void(mlir::ValueRange)> body);
-  /// if (condition) then() else otherwise().
-  void when(mlir::Value condition, llvm::function_ref<void()> then,
-            llvm::function_ref<void()> otherwise = nullptr);
 };
-
-/// Appends one index to others.
-llvm::SmallVector<mlir::Value> withLast(mlir::ValueRange indices,
-                                        mlir::Value last);
 
 } // namespace kvq
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecomposePatterns.h"
-#include "LoopBuilder.h"
 #include "kvq/Dialect/KVQ/Transforms/CacheAccess.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

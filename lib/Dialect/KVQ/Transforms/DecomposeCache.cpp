@@ -2,8 +2,8 @@
 
 #include "DecomposePatterns.h"
 #include "EmitBlock.h"
-#include "LoopBuilder.h"
 #include "kvq/Dialect/KVQ/Transforms/CacheAccess.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;

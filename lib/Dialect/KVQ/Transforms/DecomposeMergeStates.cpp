@@ -1,7 +1,7 @@
 //===- DecomposeMergeStates.cpp - Decompose the merge of partial results --===//
 
 #include "DecomposePatterns.h"
-#include "LoopBuilder.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 

@@ -2,9 +2,9 @@
 
 #include "DecomposePatterns.h"
 #include "EmitBlock.h"
-#include "LoopBuilder.h"
 #include "kvq/Dialect/KVQ/IR/KVQScaleLayouts.h"
 #include "kvq/Dialect/KVQ/IR/KVQStrictFloat.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;

@@ -3,8 +3,8 @@
 #ifndef KVQ_LIB_DIALECT_KVQ_TRANSFORMS_EMITBLOCK_H
 #define KVQ_LIB_DIALECT_KVQ_TRANSFORMS_EMITBLOCK_H
 
-#include "LoopBuilder.h"
 #include "kvq/Dialect/KVQ/IR/KVQInterfaces.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 
 namespace kvq::decompose {
 

@@ -1,6 +1,6 @@
 //===- LoopBuilder.cpp - A builder of scalar loops ------------------------===//
 
-#include "LoopBuilder.h"
+#include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -1,7 +1,7 @@
 //===- LoopBuilder.h - A builder of scalar loops --------------------------===//
 
-#ifndef KVQ_LIB_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
-#define KVQ_LIB_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
+#ifndef KVQ_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
+#define KVQ_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -89,4 +89,4 @@ llvm::SmallVector<mlir::Value> withIndex(mlir::ValueRange indices,
 
 } // namespace kvq
 
-#endif // KVQ_LIB_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
+#endif // KVQ_DIALECT_KVQ_TRANSFORMS_LOOPBUILDER_H
