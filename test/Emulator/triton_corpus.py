@@ -27,9 +27,7 @@ TYPES = {
 }  # fmt: skip
 
 
-# Triton lets several threads store one value to one place, which is a race by
-# the letter of PTX, so races are not looked for.
-CHECKS = "uninitialized,protocol"
+CHECKS = "all"
 
 
 @functools.lru_cache(maxsize=None)

@@ -20,12 +20,9 @@ static void perform(AsyncCopy &copy) {
   copy.done = true;
 }
 
-static void settle(Warp &warp, AsyncCopy &copy) {
+static void settle(AsyncCopy &copy) {
   if (!copy.done)
     perform(copy);
-  if (!copy.waited && warp.launch.checkRaces)
-    warp.launch.races.settle(warp, copy.lane,
-                             reinterpret_cast<uint64_t>(copy.to), copy.bytes);
   copy.waited = true;
 }
 
@@ -45,9 +42,16 @@ static bool fireArrives(Warp &warp) {
     for (size_t i = 0; i < queue.copies.size(); ++i)
       if (queue.firstSequence + i < arrive.sequence &&
           queue.copies[i].lane == arrive.lane)
-        settle(warp, queue.copies[i]);
+        settle(queue.copies[i]);
     arrive.fired = true;
     any = true;
+    if (warp.launch.checkRaces) {
+      Stamp upTo = HappensBefore::copyStamp(warp, arrive.lane);
+      upTo.clock = arrive.segment;
+      warp.launch.races.arriveWork(warp, upTo,
+                                   reinterpret_cast<uint64_t>(arrive.barrier),
+                                   arrive.carried.get());
+    }
     arriveOnMBarrier(warp, warp.cta, arrive.barrier, 1);
   }
   while (!queue.arrives.empty() && queue.arrives.front().fired)
@@ -84,8 +88,7 @@ bool kvq::emu::advanceAsyncCopies(Warp &warp, bool all) {
     perform();
     any = true;
   }
-  while (!queue.work.empty() && queue.work.front().done &&
-         (queue.work.front().waited || !warp.launch.checkRaces))
+  while (!queue.work.empty() && queue.work.front().done)
     queue.work.pop_front();
   return fireArrives(warp) || any;
 }
@@ -154,15 +157,23 @@ static void issueCopy(Warp &warp, const Op &op, LaneMask lanes) {
         return;
       }
       reads.add(source, copy.sourceBytes);
-      noteAccess(warp, op, i, source, copy.sourceBytes, AccessKind::Read);
+      noteWritten(warp, op, i, source, copy.sourceBytes, AccessKind::Read);
+      if (warp.launch.checkRaces)
+        warp.launch.races.access(
+            warp, op, i, reinterpret_cast<uint64_t>(source.host),
+            copy.sourceBytes, AccessKind::Read, source.space, source.shown,
+            HappensBefore::copyStamp(warp, i), Proxy::Generic);
       copy.from = source.host;
     }
     warp.launch.counters.asyncCopyBytes += sourceBytes;
     warp.launch.counters.sharedWriteBytes += bytes;
-    if (warp.launch.checkRaces)
-      warp.launch.races.accessAsync(warp, op, i,
-                                    reinterpret_cast<uint64_t>(copy.to), bytes,
-                                    destination.shown);
+    if (warp.launch.checkRaces) {
+      Stamp stamp = HappensBefore::copyStamp(warp, i);
+      copy.segment = stamp.clock;
+      warp.launch.races.access(warp, op, i, reinterpret_cast<uint64_t>(copy.to),
+                               bytes, AccessKind::Write, Space::Shared,
+                               destination.shown, stamp, Proxy::Generic);
+    }
     if (eager) {
       perform(copy);
       // Without the race check nothing needs to be remembered.
@@ -175,7 +186,10 @@ static void issueCopy(Warp &warp, const Op &op, LaneMask lanes) {
 }
 
 static void commitGroup(Warp &warp, const Op &, LaneMask lanes) {
-  forLanes(lanes, [&](unsigned i) { ++warp.asyncCopies.group[i]; });
+  forLanes(lanes, [&](unsigned i) {
+    ++warp.asyncCopies.group[i];
+    HappensBefore::closeCopies(warp, i);
+  });
 }
 
 /// Op: imm the groups that may stay open, or -1 to wait for everything.
@@ -183,13 +197,25 @@ static void waitGroup(Warp &warp, const Op &op, LaneMask lanes) {
   AsyncCopyQueue &queue = warp.asyncCopies;
   if (queue.empty())
     return;
+  // What is not committed is part of wait_all.
+  if (op.imm < 0)
+    forLanes(lanes, [&](unsigned i) { HappensBefore::closeCopies(warp, i); });
+  std::array<uint32_t, warpSize> segments{};
   for (AsyncCopy &copy : queue.copies) {
     if (!(lanes >> copy.lane & 1) || copy.waited)
       continue;
     int64_t committed = queue.group[copy.lane];
-    if (op.imm < 0 || int64_t(copy.group) < committed - op.imm)
-      settle(warp, copy);
+    if (op.imm < 0 || int64_t(copy.group) < committed - op.imm) {
+      settle(copy);
+      segments[copy.lane] = std::max(segments[copy.lane], copy.segment);
+    }
   }
+  if (warp.launch.checkRaces)
+    forLanes(lanes, [&](unsigned i) {
+      if (segments[i])
+        warp.launch.races.learnOwn(warp, LaneMask(1) << i, AgentKind::AsyncCopy,
+                                   i, segments[i]);
+    });
   fireArrives(warp);
 }
 
@@ -211,6 +237,11 @@ static void arriveWhenDone(Warp &warp, const Op &op, LaneMask lanes) {
     arrive.lane = static_cast<uint8_t>(i);
     arrive.sequence = queue.firstSequence + queue.copies.size();
     arrive.barrier = location.host;
+    if (warp.launch.checkRaces) {
+      arrive.segment = HappensBefore::closeCopies(warp, i);
+      arrive.carried = std::make_shared<Knowledge>();
+      warp.launch.races.publish(warp, LaneMask(1) << i, *arrive.carried);
+    }
     queue.arrives.push_back(arrive);
   }
   // What is complete already arrives now; lazily it waits its turn.

@@ -132,13 +132,14 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
     counter.add(location, bytes);
     uint64_t key = reinterpret_cast<uint64_t>(location.host);
     if (warp.launch.checkRaces)
-      warp.launch.races.acquire(warp, i, key, op.order);
+      warp.launch.races.acquire(warp, i, key, op.order, op.scope);
     // A read first: that the bytes were written.
     if (operation.kind != AtomicKind::Exch && location.written)
       noteAccess(warp, op, i, location, bytes, AccessKind::StrongRead);
     noteAccess(warp, op, i, location, bytes, AccessKind::StrongWrite);
     if (warp.launch.checkRaces)
-      warp.launch.races.release(warp, key, op.order);
+      warp.launch.races.release(warp, i, key, op.order, op.scope,
+                                /*readsToo=*/true);
     if (element == 16) {
       uint64_t low = readBytes(location.host, 8),
                high = readBytes(location.host + 8, 8);
@@ -178,12 +179,50 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
     warp.launch.progress();
 }
 
-static void fence(Warp &warp, const Op &, LaneMask lanes) {
+static void fence(Warp &warp, const Op &op, LaneMask lanes) {
   if (warp.launch.checkRaces)
-    warp.launch.races.fence(warp, lanes);
+    warp.launch.races.fence(warp, lanes, op.order, op.scope);
 }
 
-static void proxyFence(Warp &, const Op &, LaneMask) {}
+namespace {
+enum ProxyFence : uint8_t {
+  FenceAsyncShared = 1,
+  FenceAsyncGlobal = 2,
+  FenceMapRelease = 4,
+  FenceMapAcquire = 8
+};
+} // namespace
+
+/// Op: a what the fence covers.
+static void proxyFence(Warp &warp, const Op &op, LaneMask lanes) {
+  if (!warp.launch.checkRaces)
+    return;
+  RaceDetector &races = warp.launch.races;
+  if (op.a & FenceAsyncShared)
+    races.cover(warp, lanes, Visibility::Base, Visibility::AsyncShared);
+  if (op.a & FenceAsyncGlobal)
+    races.cover(warp, lanes, Visibility::Base, Visibility::AsyncGlobal);
+  if (op.a & FenceMapRelease)
+    races.cover(warp, lanes, Visibility::Base, Visibility::MapReleased);
+  if (op.a & FenceMapAcquire)
+    races.cover(warp, lanes, Visibility::MapReleased, Visibility::MapAcquired);
+}
+
+/// What a fence.proxy covers. Between aliases nothing needs one here: virtual
+/// addresses are host addresses.
+static uint8_t proxyFenceForm(llvm::StringRef text) {
+  text = text.substr(text.find("fence")).take_until([](char c) {
+    return c == ' ' || c == '\t';
+  });
+  if (text.contains(".tensormap"))
+    return (text.contains(".release") ? FenceMapRelease : 0) |
+           (text.contains(".acquire") ? FenceMapAcquire : 0);
+  if (!text.contains(".async"))
+    return 0;
+  return text.contains("shared::")  ? FenceAsyncShared
+         : text.contains(".global") ? FenceAsyncGlobal
+                                    : FenceAsyncShared | FenceAsyncGlobal;
+}
 
 llvm::Error kvq::emu::decodeAtomic(Decoder &decoder,
                                    const ptx::Instruction &inst) {
@@ -198,10 +237,12 @@ llvm::Error kvq::emu::decodeAtomic(Decoder &decoder,
                      InstructionClass::Barrier, {}, {});
     op.order = toOrder(mods.order, MemoryOrder::SeqCst);
     op.scope = toScope(mods.scope, MemoryScope::Gpu);
+    op.a = proxyFenceForm(inst.text);
     return llvm::Error::success();
   }
   case Opcode::FenceProxy:
-    decoder.emit(inst, proxyFence, InstructionClass::Barrier, {}, {});
+    decoder.emit(inst, proxyFence, InstructionClass::Barrier, {}, {}).a =
+        proxyFenceForm(inst.text);
     return llvm::Error::success();
   default:
     break;

@@ -75,12 +75,8 @@ static void warpBarrier(Warp &warp, const Op &op, LaneMask lanes) {
   LaneMask members;
   if (!convergeOn(warp, op, op.src(0), lanes, members))
     return;
-  if (!warp.launch.checkRaces)
-    return;
-  uint32_t now = ++warp.clock.now;
-  forLanes(lanes, [&](unsigned x) {
-    forLanes(lanes, [&](unsigned y) { warp.clock.lanes[x][y] = now; });
-  });
+  if (warp.launch.checkRaces)
+    warp.launch.races.converge(warp, lanes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,17 +96,20 @@ void kvq::emu::completeClusterBarrier(Cluster &cluster) {
     return;
   cluster.arrived = 0;
   ++cluster.phase;
-  cluster.clockOfPhase = cluster.clock;
-  cluster.clock.clear();
+  // What earlier phases published stays known: it came first.
+  cluster.publishedOfPhase = cluster.published;
   cluster.launch.progress();
   for (const auto &cta : cluster.ctas)
     for (const auto &warp : cta->warps) {
-      bool released = warp->wake([&](const Group &group) {
-        return group.wait == Wait::ClusterBarrier &&
-               group.value < cluster.phase;
+      LaneMask released = 0;
+      warp->wake([&](const Group &group) {
+        if (group.wait != Wait::ClusterBarrier || group.value >= cluster.phase)
+          return false;
+        released |= group.lanes;
+        return true;
       });
       if (released && cluster.launch.checkRaces)
-        warp->clock.known.join(cluster.clockOfPhase);
+        cluster.launch.races.learn(*warp, released, cluster.publishedOfPhase);
     }
 }
 
@@ -118,10 +117,12 @@ void kvq::emu::completeClusterBarrier(Cluster &cluster) {
 static void clusterArrive(Warp &warp, const Op &op, LaneMask lanes) {
   Cluster &cluster = warp.cta.cluster;
   forLanes(lanes, [&](unsigned i) { warp.clusterPhase[i] = cluster.phase; });
-  if (warp.launch.checkRaces && !op.a) {
-    warp.clock.known.raise(warp.globalIndex, warp.clock.now);
-    cluster.clock.join(warp.clock.known);
-    ++warp.clock.now;
+  if (warp.launch.checkRaces) {
+    if (op.a)
+      warp.launch.races.publishFenced(warp, lanes, MemoryScope::Cluster,
+                                      cluster.published);
+    else
+      warp.launch.races.publish(warp, lanes, cluster.published);
   }
   cluster.arrived += static_cast<unsigned>(llvm::popcount(lanes));
   completeClusterBarrier(cluster);
@@ -136,7 +137,7 @@ static void clusterWait(Warp &warp, const Op &op, LaneMask lanes) {
     warp.jump(others, warp.getPc() - 1);
   if (phase < cluster.phase) {
     if (warp.launch.checkRaces)
-      warp.clock.known.join(cluster.clockOfPhase);
+      warp.launch.races.learn(warp, same, cluster.publishedOfPhase);
     return;
   }
   Group &group = warp.park(same, warp.getPc(), Wait::ClusterBarrier, phase, op);

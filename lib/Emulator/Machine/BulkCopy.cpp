@@ -10,47 +10,37 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Type;
 
-AsyncToken kvq::emu::beginWork(Warp &warp) {
-  return warp.launch.checkRaces ? warp.launch.races.beginAsync(warp)
-                                : AsyncToken();
+CopyStamps kvq::emu::groupStamps(const Warp &warp, unsigned lane) {
+  int64_t group = warp.asyncCopies.bulkGroup[lane];
+  return {HappensBefore::bulkStamp(warp, lane, group, /*write=*/false),
+          HappensBefore::bulkStamp(warp, lane, group, /*write=*/true)};
+}
+
+CopyStamps kvq::emu::signalledStamps(Warp &warp, unsigned lane) {
+  if (!warp.launch.checkRaces)
+    return {};
+  Stamp stamp = warp.launch.races.signalledStamp(warp, lane);
+  return {stamp, stamp};
 }
 
 void kvq::emu::startWork(Warp &warp, unsigned lane, int64_t group,
-                         const AsyncToken &token,
                          std::function<void()> perform) {
-  bool eager = warp.launch.isEager();
-  if (eager)
+  if (warp.launch.isEager()) {
     perform();
-  // The race check must know what a wait for the group covers.
-  if (eager && (group < 0 || !warp.launch.checkRaces))
     return;
+  }
   AsyncWork work;
   work.lane = static_cast<uint8_t>(lane);
   work.group = group;
-  work.done = eager;
-  work.waited = group < 0;
-  work.agent = token.agent;
-  work.clock = token.clock;
-  if (!eager)
-    work.perform = std::move(perform);
+  work.perform = std::move(perform);
   warp.asyncCopies.work.push_back(std::move(work));
 }
 
-void kvq::emu::noteAsync(Warp &warp, const Op &op, unsigned lane,
-                         const Location &location, unsigned bytes,
-                         AccessKind kind, const AsyncToken &token) {
-  noteWritten(warp, op, lane, location, bytes, kind);
-  if (warp.launch.checkRaces &&
-      (location.space == Space::Global || location.space == Space::Shared))
-    warp.launch.races.access(warp, op, lane,
-                             reinterpret_cast<uint64_t>(location.host), bytes,
-                             kind, location.shown, &token);
-}
-
 void kvq::emu::completeWork(Warp &warp, uint8_t *barrier, uint32_t bytes,
-                            const AsyncToken &token) {
+                            Stamp stamp) {
   if (warp.launch.checkRaces)
-    warp.launch.races.completeAsync(token, reinterpret_cast<uint64_t>(barrier));
+    warp.launch.races.completeSignalled(stamp,
+                                        reinterpret_cast<uint64_t>(barrier));
   completeTransactions(warp, warp.cta, barrier, bytes);
 }
 
@@ -126,31 +116,32 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
       Warp *self = &warp;
       const Op *where = &op;
       const BulkExtra *what = &extra;
-      AsyncToken token = beginWork(warp);
-      startWork(warp, lane,
-                extra.hasBarrier ? -1 : warp.asyncCopies.bulkGroup[lane], token,
-                [=] {
-                  noteAsync(*self, *where, lane, from, bytes, AccessKind::Read,
-                            token);
-                  noteAsync(*self, *where, lane, to, bytes,
-                            what->reduces ? AccessKind::StrongWrite
-                                          : AccessKind::Write,
-                            token);
-                  if (what->reduces) {
-                    unsigned each = ptx::getBytes(what->operation.type);
-                    for (unsigned at = 0; at < bytes; at += each)
-                      writeBytes(to.host + at,
-                                 what->operation.apply(
-                                     readBytes(to.host + at, each),
-                                     readBytes(from.host + at, each)),
-                                 each);
-                  } else {
-                    memmove(to.host, from.host, bytes);
-                  }
-                  self->launch.progress();
-                  if (what->hasBarrier)
-                    completeWork(*self, signal.host, bytes, token);
-                });
+      CopyStamps stamps = extra.hasBarrier ? signalledStamps(warp, lane)
+                                           : groupStamps(warp, lane);
+      AccessKind kind =
+          extra.reduces ? AccessKind::StrongWrite : AccessKind::Write;
+      noteAsync(warp, op, lane, from, bytes, AccessKind::Read, stamps.read);
+      noteAsync(warp, op, lane, to, bytes, kind, stamps.write);
+      startWork(
+          warp, lane, extra.hasBarrier ? -1 : warp.asyncCopies.bulkGroup[lane],
+          [=] {
+            noteWritten(*self, *where, lane, from, bytes, AccessKind::Read);
+            noteWritten(*self, *where, lane, to, bytes, kind);
+            if (what->reduces) {
+              unsigned each = ptx::getBytes(what->operation.type);
+              for (unsigned at = 0; at < bytes; at += each)
+                writeBytes(
+                    to.host + at,
+                    what->operation.apply(readBytes(to.host + at, each),
+                                          readBytes(from.host + at, each)),
+                    each);
+            } else {
+              memmove(to.host, from.host, bytes);
+            }
+            self->launch.progress();
+            if (what->hasBarrier)
+              completeWork(*self, signal.host, bytes, stamps.write);
+          });
     }
   }
 }
@@ -173,11 +164,12 @@ void storeAsync(Warp &warp, const Op &op, LaneMask lanes) {
     Warp *self = &warp;
     const Op *where = &op;
     const BulkExtra *what = &extra;
-    AsyncToken token = beginWork(warp);
-    startWork(warp, lane, -1, token, [=] {
-      noteAsync(*self, *where, lane, to, bytes,
-                what->reduces ? AccessKind::StrongWrite : AccessKind::Write,
-                token);
+    CopyStamps stamps = signalledStamps(warp, lane);
+    AccessKind kind =
+        extra.reduces ? AccessKind::StrongWrite : AccessKind::Write;
+    noteAsync(warp, op, lane, to, bytes, kind, stamps.write, Proxy::Generic);
+    startWork(warp, lane, -1, [=] {
+      noteWritten(*self, *where, lane, to, bytes, kind);
       for (unsigned k = 0; k < where->count; ++k) {
         uint8_t *host = to.host + k * each;
         writeBytes(host,
@@ -187,7 +179,7 @@ void storeAsync(Warp &warp, const Op &op, LaneMask lanes) {
                    each);
       }
       self->launch.progress();
-      completeWork(*self, signal.host, bytes, token);
+      completeWork(*self, signal.host, bytes, stamps.write);
     });
   }
 }
@@ -221,26 +213,32 @@ void commitBulk(Warp &warp, const Op &, LaneMask lanes) {
   forLanes(lanes, [&](unsigned lane) { ++warp.asyncCopies.bulkGroup[lane]; });
 }
 
-/// Op: imm the groups that may stay open.
+/// Op: imm the groups that may stay open, a: 1 .read, which does not wait for
+/// the writes.
 void waitBulk(Warp &warp, const Op &op, LaneMask lanes) {
   AsyncCopyQueue &queue = warp.asyncCopies;
   for (size_t i = 0; i < queue.work.size(); ++i) {
     AsyncWork &work = queue.work[i];
-    if (work.waited || !(lanes >> work.lane & 1) ||
+    if (work.done || work.group < 0 || !(lanes >> work.lane & 1) ||
         work.group >= queue.bulkGroup[work.lane] - op.imm)
-      continue;
-    work.waited = true;
-    if (warp.launch.checkRaces)
-      warp.launch.races.waitAsync(warp, {work.agent, work.clock});
-    if (work.done)
       continue;
     work.done = true;
     auto perform = std::move(work.perform);
     perform();
   }
-  while (!queue.work.empty() && queue.work.front().done &&
-         queue.work.front().waited)
+  while (!queue.work.empty() && queue.work.front().done)
     queue.work.pop_front();
+  if (!warp.launch.checkRaces)
+    return;
+  forLanes(lanes, [&](unsigned lane) {
+    int64_t complete = queue.bulkGroup[lane] - op.imm;
+    if (complete <= 0)
+      return;
+    for (AgentKind kind : {AgentKind::BulkRead, AgentKind::BulkWrite})
+      if (kind == AgentKind::BulkRead || !op.a)
+        warp.launch.races.learnOwn(warp, LaneMask(1) << lane, kind, lane,
+                                   static_cast<uint32_t>(complete));
+  });
 }
 
 void nothing(Warp &, const Op &, LaneMask) {}
@@ -344,8 +342,9 @@ llvm::Error kvq::emu::decodeBulkCopy(Decoder &decoder,
         operands.size() == 1 ? Decoder::immediate(operands[0]) : std::nullopt;
     if (!count)
       return decoder.error(inst, "the number of groups must be an immediate");
-    decoder.emit(inst, waitBulk, InstructionClass::AsyncCopy, {}, {}).imm =
-        static_cast<int64_t>(*count);
+    Op &op = decoder.emit(inst, waitBulk, InstructionClass::AsyncCopy, {}, {});
+    op.imm = static_cast<int64_t>(*count);
+    op.a = inst.mods.has(Mod::Read);
     return llvm::Error::success();
   }
   case Opcode::CpAsyncBulkPrefetch:

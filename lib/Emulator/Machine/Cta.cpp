@@ -45,9 +45,6 @@ Cta::Cta(Cluster &cluster, unsigned rank, Dim3 id, uint64_t linear)
     LaneMask present = left >= warpSize ? allLanes : (LaneMask(1) << left) - 1;
     warps.push_back(std::make_unique<Warp>(*this, i, present));
   }
-  if (launch.checkRaces)
-    for (CtaBarrier &barrier : barriers)
-      barrier.clock = warps[0]->clock.known;
 }
 
 bool Cta::isDone() const {
@@ -88,12 +85,8 @@ void Cta::warpArrived(Warp &warp, unsigned number) {
   CtaBarrier &barrier = barriers[number];
   barrier.lanes[warp.index] = 0;
   ++barrier.arrived;
-  if (launch.checkRaces) {
-    WarpClock &clock = warp.clock;
-    clock.known.raise(warp.globalIndex, clock.now);
-    barrier.clock.join(clock.known);
-    ++clock.now;
-  }
+  if (launch.checkRaces)
+    launch.races.publish(warp, warp.live(), barrier.published);
   completeIfFull(number);
 }
 
@@ -109,12 +102,12 @@ void Cta::completeIfFull(unsigned number) {
   if (barrier.arrived < needed)
     return;
   launch.progress();
-  VectorClock clock = barrier.clock;
+  Knowledge published = std::move(barrier.published);
+  barrier.published = Knowledge();
   unsigned trueCount = barrier.trueCount, threadCount = barrier.threadCount;
   barrier.inUse = false;
   barrier.arrived = 0;
   barrier.trueCount = barrier.threadCount = 0;
-  barrier.clock.clear();
   for (const auto &warp : warps) {
     bool released = warp->wake([&](Group &group) {
       if (group.wait != Wait::CtaBarrier || group.key != number)
@@ -124,10 +117,9 @@ void Cta::completeIfFull(unsigned number) {
     });
     if (!released || !launch.checkRaces)
       continue;
-    warp->clock.known.join(clock);
-    // All threads of the warp were here: they are ordered among themselves.
-    for (auto &row : warp->clock.lanes)
-      row.fill(warp->clock.now);
+    // All threads of the warp were here.
+    launch.races.learn(*warp, warp->live(), published);
+    launch.races.mergeThreads(*warp);
   }
 }
 

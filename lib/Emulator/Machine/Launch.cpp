@@ -28,6 +28,8 @@ Launch::Launch(GlobalMemory &memory, const Options &options,
       checkProtocol(options.checks.protocol), generator(options.schedule.seed) {
   numClusters = config.grid.volume() / clusterShape.volume();
   counters.warpInstructionsByWarp.resize(warpsPerCta);
+  if (options.checks.tensorFences)
+    races.requireTensorFences();
 }
 
 void Launch::print(llvm::StringRef text) {
@@ -85,9 +87,11 @@ void Launch::retire() {
         advanceAsyncCopies(*warp, /*all=*/true);
         counters.warpInstructionsByWarp[warp->index] += warp->executed;
       }
-      if (checkRaces)
+      if (checkRaces) {
         races.forget(reinterpret_cast<uint64_t>(cta->shared.data()),
                      cta->shared.size());
+        races.forgetTensor(*cta);
+      }
     }
     it = resident.erase(it);
     progress();

@@ -37,6 +37,8 @@ static void update(Cta &owner, uint8_t *host, MBarrierState state) {
     state.parity = !state.parity;
     state.pending = state.expected;
     uint64_t key = reinterpret_cast<uint64_t>(host);
+    if (owner.launch.checkRaces)
+      owner.launch.races.completePhase(key);
     for (const auto &cta : owner.cluster.ctas)
       for (const auto &warp : cta->warps)
         warp->wake([&](const Group &group) {
@@ -59,9 +61,6 @@ void kvq::emu::arriveOnMBarrier(Warp &warp, Cta &owner, uint8_t *host,
                 true);
     return;
   }
-  if (owner.launch.checkRaces)
-    owner.launch.races.release(warp, reinterpret_cast<uint64_t>(host),
-                               MemoryOrder::Release);
   state.pending -= count;
   update(owner, host, state);
 }
@@ -122,6 +121,7 @@ static void changeBarrier(Warp &warp, const Op &op, LaneMask lanes) {
   const Operand &operand = op.src(2);
   const uint64_t *base = operand.isNone() ? nullptr : warp.values(operand);
   uint64_t bias = addressBias(warp, op);
+  LaneMask published = 0;
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
     unsigned i = llvm::countr_zero(rest);
     uint64_t address = (base ? base[i] : 0) + bias;
@@ -147,6 +147,9 @@ static void changeBarrier(Warp &warp, const Op &op, LaneMask lanes) {
       state.pending = state.expected = static_cast<uint32_t>(count);
       state.valid = true;
       writeBytes(location.host, state.encode(), 8);
+      if (warp.launch.checkRaces)
+        warp.launch.races.initBarrier(
+            reinterpret_cast<uint64_t>(location.host));
       warp.launch.progress();
       continue;
     }
@@ -190,9 +193,15 @@ static void changeBarrier(Warp &warp, const Op &op, LaneMask lanes) {
       if (op.a == ActDrop)
         state.expected -=
             static_cast<uint32_t>(std::min<uint64_t>(count, state.expected));
-      if (warp.launch.checkRaces)
-        warp.launch.races.release(
-            warp, reinterpret_cast<uint64_t>(location.host), op.order);
+      if (warp.launch.checkRaces && !(published >> i & 1)) {
+        // Threads that arrive at one mbarrier publish together.
+        LaneMask same = lanesWhere(
+            lanes, [&](unsigned j) { return !base || base[j] == base[i]; });
+        published |= same;
+        warp.launch.races.arriveBarrier(
+            warp, same, reinterpret_cast<uint64_t>(location.host), op.order,
+            op.scope);
+      }
     }
     update(warp.cta, location.host, state);
   }
@@ -206,7 +215,12 @@ static void waitBarrier(Warp &warp, const Op &op, LaneMask lanes) {
   const uint64_t *base = operand.isNone() ? nullptr : warp.values(operand);
   uint64_t bias = addressBias(warp, op);
   bool timedOut = warp.takeTimeout();
-  LaneMask complete = 0, waiting = 0;
+  LaneMask complete = 0, waiting = 0, acquiring = 0;
+  uint8_t *completeHost = nullptr;
+  auto acquireFor = [&](uint8_t *host) {
+    warp.launch.races.acquireBarrier(
+        warp, acquiring, reinterpret_cast<uint64_t>(host), op.order, op.scope);
+  };
   Location first;
   bool firstParity = false;
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
@@ -219,10 +233,16 @@ static void waitBarrier(Warp &warp, const Op &op, LaneMask lanes) {
     bool parity =
         op.b ? wanted[i] & 1 : MBarrierState::decode(wanted[i]).parity;
     if (readState(location.host).parity != parity) {
+      if (warp.launch.checkRaces) {
+        // Threads that wait for one mbarrier learn of it together.
+        if (complete && location.host != completeHost) {
+          acquireFor(completeHost);
+          acquiring = 0;
+        }
+        completeHost = location.host;
+        acquiring |= LaneMask(1) << i;
+      }
       complete |= LaneMask(1) << i;
-      if (warp.launch.checkRaces)
-        warp.launch.races.acquire(
-            warp, i, reinterpret_cast<uint64_t>(location.host), op.order);
       continue;
     }
     if (!waiting) {
@@ -231,6 +251,8 @@ static void waitBarrier(Warp &warp, const Op &op, LaneMask lanes) {
     }
     waiting |= LaneMask(1) << i;
   }
+  if (acquiring)
+    acquireFor(completeHost);
   if (!waiting || timedOut || !op.a) {
     warp.setPredicate(op.dst(), lanes, complete);
     // Who polls lets others go first.
@@ -299,6 +321,7 @@ llvm::Error kvq::emu::decodeMBarrier(Decoder &decoder,
     op->a = inst.opcode == Opcode::MbarrierTryWait;
     op->b = parity;
     op->order = toOrder(mods.order, MemoryOrder::Acquire);
+    op->scope = toScope(mods.scope, MemoryScope::Cluster);
   } else {
     bool expect = mods.has(Mod::ExpectTx);
     Operand count = decoder.constant(1), bytes = decoder.constant(0);
@@ -336,6 +359,9 @@ llvm::Error kvq::emu::decodeMBarrier(Decoder &decoder,
     }
     op->b = arrive && expect;
     op->order = toOrder(mods.order, MemoryOrder::Release);
+    // PTX defaults to .cta; libraries leave the scope out for barriers that
+    // other CTAs of the cluster arrive at, and it works.
+    op->scope = toScope(mods.scope, MemoryScope::Cluster);
   }
   op->imm = address->imm;
   op->space = address->space;

@@ -65,7 +65,9 @@ static void moveMatrix(Warp &warp, const Op &op, LaneMask lanes) {
                                                                  : 16;
     counter.add(location, num::matrixRowBytes);
     noteAccess(warp, op, row, location, used,
-               store ? AccessKind::Write : AccessKind::Read);
+               store ? kindOfStore(location, data + row * num::matrixRowBytes,
+                                   num::matrixRowBytes)
+                     : AccessKind::Read);
     if (store)
       memcpy(location.host, data + row * num::matrixRowBytes,
              num::matrixRowBytes);

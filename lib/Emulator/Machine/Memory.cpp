@@ -143,10 +143,8 @@ bool kvq::emu::locateSlow(Warp &warp, const Op &op, unsigned lane, Space space,
 void kvq::emu::noteWritten(Warp &warp, const Op &op, unsigned lane,
                            const Location &location, unsigned bytes,
                            AccessKind kind) {
-  bool write = kind == AccessKind::Write || kind == AccessKind::SameWrite ||
-               kind == AccessKind::StrongWrite;
   if (location.written) {
-    if (write) {
+    if (isWrite(kind)) {
       memset(location.written, 1, bytes);
     } else if (const void *fresh = memchr(location.written, 0, bytes)) {
       uint64_t at = static_cast<const uint8_t *>(fresh) - location.written;
@@ -167,7 +165,7 @@ void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
       (location.space == Space::Global || location.space == Space::Shared))
     warp.launch.races.access(warp, op, lane,
                              reinterpret_cast<uint64_t>(location.host), bytes,
-                             kind, location.shown);
+                             kind, location.space, location.shown);
 }
 
 //===----------------------------------------------------------------------===//

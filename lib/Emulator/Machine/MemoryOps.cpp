@@ -39,8 +39,9 @@ static void load(Warp &warp, const Op &op, LaneMask lanes) {
     counter.add(location, bytes);
     noteAccess(warp, op, i, location, bytes, kind);
     if (op.order != MemoryOrder::Weak && warp.launch.checkRaces)
-      warp.launch.races.acquire(
-          warp, i, reinterpret_cast<uint64_t>(location.host), op.order);
+      warp.launch.races.acquire(warp, i,
+                                reinterpret_cast<uint64_t>(location.host),
+                                op.order, op.scope);
     if (element == 16) {
       dst[0][i] = readBytes(location.host, 8);
       dst[0][i + warpSize] = readBytes(location.host + 8, 8);
@@ -77,8 +78,9 @@ static void store(Warp &warp, const Op &op, LaneMask lanes) {
     }
     counter.add(location, bytes);
     if (op.order != MemoryOrder::Weak && warp.launch.checkRaces)
-      warp.launch.races.release(warp, reinterpret_cast<uint64_t>(location.host),
-                                op.order);
+      warp.launch.races.release(warp, i,
+                                reinterpret_cast<uint64_t>(location.host),
+                                op.order, op.scope, /*readsToo=*/false);
     AccessKind how = kind;
     if (warp.launch.checkRaces && kind == AccessKind::Write && element < 16) {
       bool same = true;

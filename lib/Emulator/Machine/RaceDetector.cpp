@@ -6,213 +6,196 @@
 
 using namespace kvq::emu;
 
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+void RaceDetector::Page::refine(unsigned newShift) {
+  std::vector<Cell> smaller(size_t(1) << (pageBits - newShift));
+  for (size_t i = 0; i < smaller.size(); ++i)
+    smaller[i] = cells[i >> (shift - newShift)];
+  cells = std::move(smaller);
+  shift = newShift;
+}
+
 RaceDetector::Page &RaceDetector::pageOf(uint64_t address) {
-  uint64_t index = address / pageBytes;
-  if (index == lastIndex)
-    return *lastPage;
+  uint64_t index = address >> pageBits;
+  CacheLine &line = cache[index % cacheSize];
+  if (line.index == index)
+    return *line.page;
   std::unique_ptr<Page> &slot = pages[index];
-  if (!slot)
+  if (!slot) {
     slot = std::make_unique<Page>();
-  lastIndex = index;
-  lastPage = slot.get();
+    slot->cells.resize(size_t(1) << (pageBits - slot->shift));
+  }
+  line = {index, slot.get()};
   return *slot;
 }
 
-bool RaceDetector::ordered(const Warp &warp, unsigned lane,
-                           const Access &earlier) const {
-  if (earlier.pending)
-    return false;
-  uint32_t otherWarp = earlier.thread >> 5, otherLane = earlier.thread & 31;
-  if (otherWarp != warp.globalIndex)
-    return earlier.clock <= warp.clock.known.get(otherWarp);
-  return otherLane == lane || earlier.clock < warp.clock.lanes[lane][otherLane];
+void RaceDetector::forget(uint64_t address, uint64_t bytes) {
+  forgetSync(address, bytes);
+  uint64_t end = address + bytes;
+  for (uint64_t at = address; at < end;) {
+    uint64_t pageEnd = ((at >> pageBits) + 1) << pageBits;
+    uint64_t stop = std::min(pageEnd, end);
+    if (auto it = pages.find(at >> pageBits); it != pages.end()) {
+      Page &page = *it->second;
+      constexpr uint64_t mask = (uint64_t(1) << pageBits) - 1;
+      unsigned edges = static_cast<unsigned>((at | stop) & 15);
+      if (edges && page.shift)
+        page.refine(0);
+      for (uint64_t i = (at & mask) >> page.shift,
+                    last = ((stop - 1) & mask) >> page.shift;
+           i <= last; ++i)
+        page.cells[i] = Cell();
+    }
+    at = stop;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+std::string RaceDetector::describe(const Warp &warp, Stamp stamp) const {
+  unsigned perCta = warp.launch.warpsPerCta;
+  bool wholeWarp = stamp.kind() == AgentKind::TensorLoad ||
+                   stamp.kind() == AgentKind::TensorStore;
+  std::string who =
+      wholeWarp ? llvm::formatv("warp {0} of CTA {1}", stamp.warp() % perCta,
+                                stamp.warp() / perCta)
+                      .str()
+                : llvm::formatv("thread {0} of CTA {1}",
+                                stamp.warp() % perCta * warpSize + stamp.lane(),
+                                stamp.warp() / perCta)
+                      .str();
+  return (stamp.kind() == AgentKind::Thread
+              ? "made by "
+              : "makes asynchronously, issued by ") +
+         who;
 }
 
 void RaceDetector::conflict(Warp &warp, const Op &op, unsigned lane,
-                            uint64_t shown, const Access &earlier,
-                            const char *what) {
-  const Op &other = warp.program.ops[earlier.pc];
-  unsigned otherWarp = earlier.thread >> 5;
-  unsigned warpsPerCta = warp.launch.warpsPerCta;
-  uint64_t warps = warp.launch.config.grid.volume() * warpsPerCta;
-  std::string who =
-      otherWarp >= warps
-          ? llvm::formatv("the asynchronous work of CTA {0}", otherWarp - warps)
-                .str()
-          : llvm::formatv("thread {0} of CTA {1}",
-                          otherWarp % warpsPerCta * warpSize +
-                              (earlier.thread & 31),
-                          otherWarp / warpsPerCta)
-                .str();
-  warp.report(FindingKind::Race, op, lane, shown,
-              llvm::formatv("{0} that line {1} ('{2}') made by {3}: nothing "
-                            "orders the two",
-                            what, other.line, other.text, who)
+                            uint64_t shown, FindingKind kind, const char *what,
+                            Stamp stamp, uint32_t pc, const char *why) {
+  const Op &other = warp.program.ops[pc];
+  warp.report(kind, op, lane, shown,
+              llvm::formatv("{0} that line {1} ('{2}') {3}: {4}", what,
+                            other.line, other.text, describe(warp, stamp), why)
                   .str(),
               false);
 }
 
+//===----------------------------------------------------------------------===//
+// Shared and global memory
+//===----------------------------------------------------------------------===//
+
+bool RaceDetector::areMorallyStrong(const Warp &warp, const Op &op,
+                                    const Access &earlier) const {
+  MemoryScope other =
+      static_cast<MemoryScope>(earlier.where >> FlagScopeShift & 3);
+  MemoryScope narrow = std::min(op.scope, other);
+  if (narrow >= MemoryScope::Gpu)
+    return true;
+  uint64_t cta = earlier.stamp.warp() / warp.launch.warpsPerCta;
+  if (cta == warp.cta.linear)
+    return true;
+  uint64_t perCluster = warp.launch.clusterShape.volume();
+  return narrow == MemoryScope::Cluster &&
+         cta / perCluster == warp.cta.linear / perCluster;
+}
+
+bool RaceDetector::check(Warp &warp, const Op &op, unsigned lane,
+                         const Access &self, const Access &earlier, Space space,
+                         uint64_t shown, const char *what) {
+  if (!earlier.stamp.clock)
+    return false;
+  uint32_t both = self.where & earlier.where;
+  if (!isKnown(warp, lane, earlier.stamp, Visibility::Base)) {
+    if (both & FlagStrong && areMorallyStrong(warp, op, earlier))
+      return false;
+    conflict(warp, op, lane, shown, FindingKind::Race, what, earlier.stamp,
+             earlier.pc(),
+             both & FlagStrong ? "their scopes do not include both threads"
+                               : "nothing orders the two");
+    return true;
+  }
+  // Completion of asynchronous work is a fence by itself.
+  if (!(self.where & (FlagAsync | FlagMap)) ||
+      earlier.where & (FlagAsync | FlagMap))
+    return false;
+  Visibility needed = self.where & FlagMap     ? Visibility::MapAcquired
+                      : space == Space::Global ? Visibility::AsyncGlobal
+                                               : Visibility::AsyncShared;
+  if (isActive(needed) && isKnown(warp, lane, earlier.stamp, needed))
+    return false;
+  conflict(warp, op, lane, shown, FindingKind::ProxyRace, what, earlier.stamp,
+           earlier.pc(),
+           self.where & FlagMap
+               ? "a fence.proxy.tensormap pair is missing between the two"
+               : "a fence.proxy.async is missing between the two");
+  return true;
+}
+
 void RaceDetector::access(Warp &warp, const Op &op, unsigned lane,
                           uint64_t address, unsigned bytes, AccessKind kind,
-                          uint64_t shown, const AsyncToken *token) {
-  bool write = kind == AccessKind::Write || kind == AccessKind::SameWrite ||
-               kind == AccessKind::StrongWrite;
+                          Space space, uint64_t shown, Stamp stamp,
+                          Proxy proxy) {
+  bool write = isWrite(kind);
   bool strong =
       kind == AccessKind::StrongRead || kind == AccessKind::StrongWrite;
   Access self;
-  self.clock = warp.clock.now;
-  self.thread = warp.globalIndex << 5 | lane;
-  if (token) {
-    self.clock = token->clock;
-    self.thread = token->agent << 5 | lane;
-  }
-  self.pc = static_cast<uint32_t>(&op - warp.program.ops.data());
-  self.strong = strong;
+  self.stamp = stamp;
+  self.where = static_cast<uint32_t>(&op - warp.program.ops.data()) << 8;
+  if (strong)
+    self.where |= FlagStrong | static_cast<uint32_t>(op.scope)
+                                   << FlagScopeShift;
+  if (proxy == Proxy::Async)
+    self.where |= FlagAsync;
+  else if (proxy == Proxy::TensorMap)
+    self.where |= FlagMap;
   bool reported = false;
-  for (unsigned i = 0; i < bytes; ++i) {
-    Byte &byte = pageOf(address + i).bytes[(address + i) % pageBytes];
-    auto clashes = [&](const Access &earlier) {
-      return earlier.clock && !(strong && earlier.strong) &&
-             !ordered(warp, lane, earlier);
-    };
-    bool together = kind == AccessKind::SameWrite &&
-                    byte.write.thread >> 5 == self.thread >> 5 &&
-                    byte.write.pc == self.pc && byte.write.clock == self.clock;
-    if (!reported && !together && clashes(byte.write)) {
-      conflict(warp, op, lane, shown + i, byte.write,
-               write ? "overwrites a value without order with the write"
-                     : "reads a value without order with the write");
-      reported = true;
-    }
-    if (!write) {
-      // Keep the reads of two different warps, the latest of each.
-      Access &first = byte.reads[0];
-      if (!first.clock || first.thread >> 5 == self.thread >> 5) {
-        // A weak read of another lane says more than a strong one.
-        if (!(strong && first.clock == self.clock && !first.strong))
-          first = self;
-      } else {
-        byte.reads[1] = first;
-        first = self;
+  constexpr uint64_t mask = (uint64_t(1) << pageBits) - 1;
+  for (uint64_t at = address, end = address + bytes; at < end;) {
+    Page &page = pageOf(at);
+    uint64_t stop = std::min(end, (at | mask) + 1);
+    unsigned fit = llvm::countr_zero(at | stop | 16);
+    if (fit < page.shift)
+      page.refine(fit == 3 ? 2 : fit);
+    Cell *cell = &page.cells[(at & mask) >> page.shift];
+    Cell *last = &page.cells[((stop - 1) & mask) >> page.shift];
+    for (; cell <= last; ++cell, at += uint64_t(1) << page.shift) {
+      uint64_t here = shown + (at - address);
+      if (!(kind == AccessKind::SameWrite && cell->write.stamp.clock &&
+            cell->write.stamp.kind() == AgentKind::Thread &&
+            !(cell->write.where & FlagStrong)) &&
+          !reported)
+        reported = check(warp, op, lane, self, cell->write, space, here,
+                         write ? "this write conflicts with the write"
+                               : "this read conflicts with the write");
+      if (!write) {
+        Access *slot = &cell->reads[0];
+        if (slot->stamp.clock && slot->stamp.row() != stamp.row() &&
+            !isKnown(warp, lane, slot->stamp, Visibility::Base)) {
+          // Reads by two agents; the newer one stays in front.
+          cell->reads[1] = *slot;
+        } else if (strong && !(slot->where & FlagStrong) &&
+                   slot->stamp.row() == stamp.row() &&
+                   slot->stamp.clock == stamp.clock) {
+          // A weak read says more than a strong one.
+          continue;
+        }
+        *slot = self;
+        continue;
       }
-      continue;
-    }
-    for (Access &read : byte.reads) {
-      if (!reported && clashes(read)) {
-        conflict(warp, op, lane, shown + i, read,
-                 "overwrites a value without order with the read");
-        reported = true;
+      for (Access &read : cell->reads) {
+        if (!reported)
+          reported = check(warp, op, lane, self, read, space, here,
+                           "this write conflicts with the read");
+        read.stamp.clock = 0;
       }
-      read.clock = 0;
+      cell->write = self;
     }
-    byte.write = self;
-  }
-}
-
-void RaceDetector::accessAsync(Warp &warp, const Op &op, unsigned lane,
-                               uint64_t address, unsigned bytes,
-                               uint64_t shown) {
-  access(warp, op, lane, address, bytes, AccessKind::Write, shown);
-  for (unsigned i = 0; i < bytes; ++i)
-    pageOf(address + i).bytes[(address + i) % pageBytes].write.pending = true;
-}
-
-void RaceDetector::settle(Warp &warp, unsigned lane, uint64_t address,
-                          unsigned bytes) {
-  for (unsigned i = 0; i < bytes; ++i) {
-    Access &write = pageOf(address + i).bytes[(address + i) % pageBytes].write;
-    if (!write.pending || write.thread != (warp.globalIndex << 5 | lane))
-      continue;
-    write.pending = false;
-    write.clock = warp.clock.now;
-  }
-}
-
-/// Agents count behind the warps of the launch, one for each CTA.
-AsyncToken RaceDetector::beginAsync(Warp &warp) {
-  AsyncToken token;
-  const Launch &launch = warp.launch;
-  token.agent = static_cast<uint32_t>(
-      launch.config.grid.volume() * launch.warpsPerCta + warp.cta.linear);
-  token.clock = ++agentClocks[token.agent];
-  return token;
-}
-
-void RaceDetector::completeAsync(const AsyncToken &token, uint64_t address) {
-  released[address].raise(token.agent, token.clock);
-}
-
-void RaceDetector::waitAsync(Warp &warp, const AsyncToken &token) {
-  warp.clock.known.raise(token.agent, token.clock);
-}
-
-static bool acquires(MemoryOrder order) {
-  return order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel ||
-         order == MemoryOrder::SeqCst;
-}
-
-static bool releases(MemoryOrder order) {
-  return order == MemoryOrder::Release || order == MemoryOrder::AcqRel ||
-         order == MemoryOrder::SeqCst;
-}
-
-/// What a thread acquires orders it also behind threads of its own warp.
-static void acquireOwnWarp(Warp &warp, unsigned lane, const VectorClock &from) {
-  if (uint32_t clock = from.get(warp.globalIndex))
-    for (uint32_t &slot : warp.clock.lanes[lane])
-      slot = std::max(slot, clock + 1);
-}
-
-void RaceDetector::acquire(Warp &warp, unsigned lane, uint64_t address,
-                           MemoryOrder order) {
-  auto it = released.find(address);
-  if (it == released.end())
-    return;
-  if (acquires(order)) {
-    warp.clock.known.join(it->second);
-    acquireOwnWarp(warp, lane, it->second);
-    return;
-  }
-  warp.clock.pendingAcquire.join(it->second);
-  warp.clock.hasPending = true;
-}
-
-void RaceDetector::release(Warp &warp, uint64_t address, MemoryOrder order) {
-  WarpClock &clock = warp.clock;
-  if (releases(order)) {
-    clock.known.raise(warp.globalIndex, clock.now);
-    released[address].join(clock.known);
-    ++clock.now;
-  } else if (clock.hasFenced) {
-    // A fence before a relaxed write makes it a release.
-    released[address].join(clock.fenced);
-  }
-}
-
-void RaceDetector::fence(Warp &warp, LaneMask lanes) {
-  WarpClock &clock = warp.clock;
-  if (clock.hasPending) {
-    clock.known.join(clock.pendingAcquire);
-    forLanes(lanes, [&](unsigned lane) {
-      acquireOwnWarp(warp, lane, clock.pendingAcquire);
-    });
-    clock.pendingAcquire.clear();
-    clock.hasPending = false;
-  }
-  clock.known.raise(warp.globalIndex, clock.now);
-  clock.fenced = clock.known;
-  clock.hasFenced = true;
-  ++clock.now;
-}
-
-void RaceDetector::forget(uint64_t address, uint64_t bytes) {
-  for (uint64_t at = address; at < address + bytes;) {
-    uint64_t pageEnd = (at / pageBytes + 1) * pageBytes;
-    auto it = pages.find(at / pageBytes);
-    uint64_t end = std::min(pageEnd, address + bytes);
-    if (it != pages.end())
-      for (uint64_t i = at; i < end; ++i)
-        it->second->bytes[i % pageBytes] = Byte();
-    at = end;
+    at = stop;
   }
 }

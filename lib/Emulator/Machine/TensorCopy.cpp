@@ -156,9 +156,31 @@ bool locateGlobalRun(Warp &warp, const Op &op, unsigned lane, uint64_t address,
   return locate(warp, op, lane, Space::Global, address, bytes, 1, location);
 }
 
-/// Moves a box from global to the shared memory at `base` of CTA `cta`.
+/// What is done with the bytes of a box: at issue the race check sees them,
+/// when the copy takes effect they move.
+struct BoxPass {
+  const CopyStamps *check = nullptr;
+  bool moves() const { return !check; }
+
+  void read(Warp &warp, const Op &op, unsigned lane, const Location &location,
+            unsigned bytes) const {
+    if (check)
+      noteAsync(warp, op, lane, location, bytes, AccessKind::Read, check->read);
+    else
+      noteWritten(warp, op, lane, location, bytes, AccessKind::Read);
+  }
+  void write(Warp &warp, const Op &op, unsigned lane, const Location &location,
+             unsigned bytes, AccessKind kind = AccessKind::Write) const {
+    if (check)
+      noteAsync(warp, op, lane, location, bytes, kind, check->write);
+    else
+      noteWritten(warp, op, lane, location, bytes, kind);
+  }
+};
+
+/// Moves a box from global to the shared memory at `base`.
 void loadBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
-             uint64_t base, const AsyncToken &token) {
+             uint64_t base, const BoxPass &pass) {
   RowMover mover(box);
   std::vector<uint8_t> row;
   auto inside = insideElements(box);
@@ -177,8 +199,7 @@ void loadBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
           if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, first),
                                end - begin, location))
             return;
-          noteAsync(warp, op, lane, location, end - begin, AccessKind::Read,
-                    token);
+          pass.read(warp, op, lane, location, end - begin);
           memcpy(mover.packed.data() + begin, location.host, end - begin);
         }
       } else {
@@ -188,7 +209,7 @@ void loadBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
           if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, e),
                                bytes, location))
             return;
-          noteAsync(warp, op, lane, location, bytes, AccessKind::Read, token);
+          pass.read(warp, op, lane, location, bytes);
           memcpy(mover.packed.data() + e * bytes, location.host, bytes);
         }
       }
@@ -201,8 +222,9 @@ void loadBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
       Location location;
       if (!locate(warp, op, lane, Space::SharedCluster, to, bytes, 1, location))
         return;
-      noteAsync(warp, op, lane, location, bytes, AccessKind::Write, token);
-      memcpy(location.host, row.data() + at, bytes);
+      pass.write(warp, op, lane, location, bytes);
+      if (pass.moves())
+        memcpy(location.host, row.data() + at, bytes);
     }
   });
 }
@@ -234,7 +256,7 @@ Type reductionType(TensorElement element) {
 /// Moves a box from shared memory to global, or combines it there.
 void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
               uint64_t base, const AtomicOperation *reduction,
-              const AsyncToken &token) {
+              const BoxPass &pass) {
   RowMover mover(box);
   auto inside = insideElements(box);
   unsigned first = inside.first, last = inside.second;
@@ -249,7 +271,7 @@ void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
       Location location;
       if (!locate(warp, op, lane, Space::SharedCluster, from, run, 1, location))
         return;
-      noteAsync(warp, op, lane, location, run, AccessKind::Read, token);
+      pass.read(warp, op, lane, location, run);
       memcpy(mover.packed.data() + at, location.host, run);
     }
     if (!address || first >= last)
@@ -261,9 +283,9 @@ void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
           !locateGlobalRun(warp, op, lane, mover.globalByte(address, first),
                            end - begin, location))
         return;
-      noteAsync(warp, op, lane, location, end - begin, AccessKind::Write,
-                token);
-      memcpy(location.host, mover.packed.data() + begin, end - begin);
+      pass.write(warp, op, lane, location, end - begin);
+      if (pass.moves())
+        memcpy(location.host, mover.packed.data() + begin, end - begin);
       return;
     }
     for (unsigned e = first; e < last; ++e) {
@@ -271,8 +293,10 @@ void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
       if (!locateGlobalRun(warp, op, lane, mover.globalByte(address, e), bytes,
                            location))
         return;
-      noteAsync(warp, op, lane, location, bytes,
-                reduction ? AccessKind::StrongWrite : AccessKind::Write, token);
+      pass.write(warp, op, lane, location, bytes,
+                 reduction ? AccessKind::StrongWrite : AccessKind::Write);
+      if (!pass.moves())
+        continue;
       uint64_t value = readBytes(mover.packed.data() + e * bytes, bytes);
       if (reduction)
         value = reduction->apply(readBytes(location.host, bytes), value);
@@ -293,6 +317,8 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
       warp.report(FindingKind::IllegalOperand, op, lane, mapLocation.shown,
                   message, true);
     };
+    noteAsync(warp, op, lane, mapLocation, 128, AccessKind::Read,
+              HappensBefore::threadStamp(warp, lane), Proxy::TensorMap);
     llvm::Expected<TensorMap> map = decodeTensorMap(mapLocation.host);
     if (!map)
       return illegal(llvm::toString(map.takeError()));
@@ -336,10 +362,13 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
         if (type == Type::None || !reduction)
           return illegal("this reduction is not defined for the element type");
       }
-      AsyncToken token = beginWork(warp);
-      startWork(warp, lane, warp.asyncCopies.bulkGroup[lane], token, [=] {
+      CopyStamps stamps = groupStamps(warp, lane);
+      if (warp.launch.checkRaces)
+        storeBox(warp, op, lane, box, shared, reduction ? &*reduction : nullptr,
+                 {&stamps});
+      startWork(warp, lane, warp.asyncCopies.bulkGroup[lane], [=] {
         storeBox(*self, *where, lane, box, shared,
-                 reduction ? &*reduction : nullptr, token);
+                 reduction ? &*reduction : nullptr, {});
         self->launch.progress();
       });
       continue;
@@ -360,12 +389,14 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
                           signal))
         return;
       uint64_t to = address;
-      AsyncToken token = beginWork(warp);
-      startWork(warp, lane, -1, token, [=] {
-        loadBox(*self, *where, lane, box, to, token);
+      CopyStamps stamps = signalledStamps(warp, lane);
+      if (warp.launch.checkRaces)
+        loadBox(warp, op, lane, box, to, {&stamps});
+      startWork(warp, lane, -1, [=] {
+        loadBox(*self, *where, lane, box, to, {});
         self->launch.progress();
         if (!self->launch.stopped())
-          completeWork(*self, signal.host, payload, token);
+          completeWork(*self, signal.host, payload, stamps.write);
       });
     }
   }
@@ -416,8 +447,13 @@ void copyMap(Warp &warp, const Op &op, LaneMask lanes) {
   noteAccess(warp, op, lane, from, 128, AccessKind::Read);
   noteAccess(warp, op, lane, to, 128, AccessKind::Write);
   memcpy(to.host, from.host, 128);
-  if (warp.launch.checkRaces)
-    warp.launch.races.fence(warp, lanes);
+  // It is the releasing half of a proxy fence, too.
+  if (warp.launch.checkRaces) {
+    warp.launch.races.fence(warp, lanes, MemoryOrder::Release,
+                            MemoryScope::Gpu);
+    warp.launch.races.cover(warp, lanes, Visibility::Base,
+                            Visibility::MapReleased);
+  }
   warp.launch.progress();
 }
 

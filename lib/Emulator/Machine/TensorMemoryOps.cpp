@@ -107,6 +107,11 @@ void deallocate(Warp &warp, const Op &op, LaneMask lanes) {
   unsigned lane = llvm::countr_zero(lanes);
   uint64_t address = warp.values(op.src(0))[lane] & 0xffffffffu;
   uint64_t columns = warp.values(op.src(1))[lane] & 0xffffffffu;
+  if (warp.launch.checkRaces && !(address >> 16) && columns <= 512 &&
+      address + columns <= 512)
+    warp.launch.races.releaseTensor(warp, op, 31 - llvm::countl_zero(lanes),
+                                    warp.cta, static_cast<unsigned>(address),
+                                    static_cast<unsigned>(columns));
   if (address >> 16 || !warp.cta.tensor.release(static_cast<unsigned>(address),
                                                 static_cast<unsigned>(columns)))
     return misuse(warp, op, lane, address,
@@ -124,18 +129,139 @@ void relinquish(Warp &warp, const Op &op, LaneMask lanes) {
   warp.cta.tensor.relinquished = true;
 }
 
-void waitTensor(Warp &warp, const Op &op, LaneMask lanes) {
-  // Loads and stores are done when issued.
-  warp.converge(op, lanes, allLanes);
+void completeMove(AsyncWork &work) {
+  work.done = true;
+  auto perform = std::move(work.perform);
+  perform();
 }
 
-void fenceTensor(Warp &, const Op &, LaneMask) {}
+/// Op: a 1 waits for stores, else for loads.
+void waitTensor(Warp &warp, const Op &op, LaneMask lanes) {
+  if (!warp.converge(op, lanes, allLanes))
+    return;
+  AsyncWork::Move move =
+      op.a ? AsyncWork::Move::TensorStore : AsyncWork::Move::TensorLoad;
+  for (AsyncWork &work : warp.asyncCopies.work)
+    if (!work.done && work.move == move)
+      completeMove(work);
+  if (warp.launch.checkRaces)
+    warp.launch.races.learnOwn(
+        warp, lanes, op.a ? AgentKind::TensorStore : AgentKind::TensorLoad, 0,
+        op.a ? warp.clock.tensorStore : warp.clock.tensorLoad);
+}
+
+/// Op: a 1 is ::after_thread_sync.
+void fenceTensor(Warp &warp, const Op &op, LaneMask lanes) {
+  if (!warp.launch.checkRaces || !warp.launch.options.checks.tensorFences)
+    return;
+  if (op.a)
+    warp.launch.races.cover(warp, lanes, Visibility::TensorBefore,
+                            Visibility::TensorAfter);
+  else
+    warp.launch.races.cover(warp, lanes, Visibility::Base,
+                            Visibility::TensorBefore);
+}
+
+/// Starts a load or store, which completes when the schedule says or a
+/// tcgen05.wait asks.
+void startMove(Warp &warp, const Op &op, bool store,
+               std::function<void()> perform) {
+  if (warp.launch.isEager()) {
+    perform();
+    return;
+  }
+  AsyncWork work;
+  work.perform = std::move(perform);
+  work.move =
+      store ? AsyncWork::Move::TensorStore : AsyncWork::Move::TensorLoad;
+  if (!store) {
+    work.op = &op;
+    work.frameRegisters = warp.getFrame().registers;
+    ++warp.pendingLoads;
+  }
+  warp.asyncCopies.work.push_back(std::move(work));
+}
 
 struct AccessExtra : OpExtra {
   tc::TmemShape shape = tc::TmemShape::S32x32b;
   unsigned split = 0;
   bool pack = false;
 };
+
+void storeCells(Warp &warp, const Op &op, LaneMask lanes, tc::TmemCell base,
+                llvm::ArrayRef<uint32_t> values) {
+  const auto &extra = *static_cast<const AccessExtra *>(op.extra);
+  forLanes(lanes, [&](unsigned i) {
+    for (unsigned r = 0; r < op.numSrc - 1u; ++r) {
+      tc::TmemCell cell = tc::tmemCell(extra.shape, i, r, extra.split);
+      uint32_t value = values[r * warpSize + i];
+      for (unsigned h = 0; h < (extra.pack ? 2u : 1u); ++h) {
+        tc::TmemCell at = extra.pack ? tc::packedCell(cell, h) : cell;
+        warp.cta.tensor.write(base.lane + at.lane, base.column + at.column,
+                              extra.pack ? value >> 16 * h & 0xffff : value);
+      }
+    }
+  });
+  warp.launch.progress();
+}
+
+void loadCells(Warp &warp, const Op &op, LaneMask lanes, tc::TmemCell base,
+               const Frame &frame) {
+  const auto &extra = *static_cast<const AccessExtra *>(op.extra);
+  const TensorMemoryState &tensor = warp.cta.tensor;
+  bool reported = !warp.launch.checkWritten;
+  if (!warp.launch.isEager())
+    --warp.pendingLoads;
+  forLanes(lanes, [&](unsigned i) {
+    for (unsigned r = 0; r < op.numDst; ++r) {
+      tc::TmemCell cell = tc::tmemCell(extra.shape, i, r, extra.split);
+      uint32_t value = 0;
+      for (unsigned h = 0; h < (extra.pack ? 2u : 1u); ++h) {
+        tc::TmemCell at = extra.pack ? tc::packedCell(cell, h) : cell;
+        unsigned lane = base.lane + at.lane, column = base.column + at.column;
+        if (!reported && !tensor.isWritten(lane, column)) {
+          reported = true;
+          warp.report(FindingKind::Uninitialized, op, i,
+                      uint64_t(lane) << 16 | column,
+                      llvm::formatv("reads lane {0}, column {1} of tensor "
+                                    "memory, which nothing has written",
+                                    lane, column)
+                          .str(),
+                      false);
+        }
+        uint32_t word = tensor.read(lane, column);
+        value = extra.pack ? value | (word & 0xffff) << 16 * h : word;
+      }
+      warp.setCallerRegister(frame, op.dst(r), i, value);
+    }
+  });
+}
+
+/// Tells the race check of the cells that a load or store touches.
+void noteMove(Warp &warp, const Op &op, LaneMask lanes, tc::TmemCell base) {
+  const auto &extra = *static_cast<const AccessExtra *>(op.extra);
+  bool store = op.a;
+  unsigned registers = store ? op.numSrc - 1u : op.numDst;
+  bool split = extra.shape == tc::TmemShape::S16x32bx2;
+  // Columns from that of the first register of thread 0 to that of the last of
+  // the thread with the highest, and the same again behind the split.
+  unsigned columns =
+      tc::tmemCell(extra.shape, split ? 15 : 31, registers - 1, extra.split)
+          .column +
+      1u;
+  if (extra.pack)
+    columns *= 2;
+  Stamp stamp = HappensBefore::tensorMoveStamp(warp, store);
+  TensorRole role = store ? TensorRole::Store : TensorRole::Load;
+  unsigned halves = tc::tmemLanesOf(extra.shape) / 16;
+  unsigned viewer = 31 - llvm::countl_zero(lanes);
+  for (unsigned half = base.lane / 16; half < base.lane / 16 + halves; ++half)
+    for (unsigned part = 0; part < (split ? 2u : 1u); ++part)
+      warp.launch.races.accessTensor(warp, op, viewer, warp.cta, half,
+                                     base.column + part * extra.split *
+                                                       (extra.pack ? 2 : 1),
+                                     columns, store, role, 0, stamp);
+}
 
 /// Op: a 1 stores; numDst or numSrc - 1 registers, then the address.
 void access(Warp &warp, const Op &op, LaneMask lanes) {
@@ -164,54 +290,78 @@ void access(Warp &warp, const Op &op, LaneMask lanes) {
                   llvm::formatv("lane {0}; warp {1} reaches lanes {2} to {3}",
                                 base.lane, warp.index, 32 * quarter,
                                 32 * quarter + 31));
+  // All cells must be there before any work starts.
   TensorMemoryState &tensor = warp.cta.tensor;
-  bool reported = false;
-  for (unsigned r = 0; r < registers; ++r) {
-    uint64_t *dst = store ? nullptr : warp.destination(op.dst(r));
-    const uint64_t *src = store ? warp.values(op.src(r)) : nullptr;
-    for (LaneMask rest = lanes; rest; rest &= rest - 1) {
-      unsigned i = llvm::countr_zero(rest);
+  for (unsigned r = 0; r < registers; ++r)
+    for (unsigned i = 0; i < warpSize; ++i) {
       tc::TmemCell cell = tc::tmemCell(extra.shape, i, r, extra.split);
-      uint32_t value = store ? static_cast<uint32_t>(src[i]) : 0;
-      for (unsigned h = 0; h < (extra.pack ? 2u : 1u); ++h) {
-        tc::TmemCell at = extra.pack ? tc::packedCell(cell, h) : cell;
-        unsigned lane = base.lane + at.lane, column = base.column + at.column;
-        if (lane >= tc::tmemLanes || !tensor.isAllocated(column))
-          return misuse(warp, op, i, address,
-                        llvm::formatv("lane {0}, column {1} of tensor memory "
-                                      "is not allocated",
-                                      lane, column));
-        if (store) {
-          tensor.write(lane, column,
-                       extra.pack ? value >> 16 * h & 0xffff : value);
-          continue;
-        }
-        if (warp.launch.checkWritten && !reported &&
-            !tensor.isWritten(lane, column)) {
-          reported = true;
-          warp.report(FindingKind::Uninitialized, op, i, address,
-                      llvm::formatv("reads lane {0}, column {1} of tensor "
-                                    "memory, which nothing has written",
-                                    lane, column)
-                          .str(),
-                      false);
-        }
-        uint32_t word = tensor.read(lane, column);
-        value = extra.pack ? value | (word & 0xffff) << 16 * h : word;
-      }
-      if (!store)
-        dst[i] = value;
+      tc::TmemCell at = extra.pack ? tc::packedCell(cell, 1) : cell;
+      unsigned lane = base.lane + at.lane, column = base.column + at.column;
+      if (lane >= tc::tmemLanes || !tensor.isAllocated(column))
+        return misuse(warp, op, i, address,
+                      llvm::formatv("lane {0}, column {1} of tensor memory "
+                                    "is not allocated",
+                                    lane, column));
     }
+  if (warp.launch.checkRaces)
+    noteMove(warp, op, lanes, base);
+  std::vector<uint32_t> values;
+  if (store) {
+    values.resize(size_t(registers) * warpSize);
+    for (unsigned r = 0; r < registers; ++r)
+      for (unsigned i = 0; i < warpSize; ++i)
+        values[r * warpSize + i] =
+            static_cast<uint32_t>(warp.values(op.src(r))[i]);
   }
+  Warp *self = &warp;
+  const Op *where = &op;
+  Frame frame = warp.getFrame();
+  startMove(warp, op, store, [=, values = std::move(values)] {
+    if (store)
+      storeCells(*self, *where, lanes, base, values);
+    else
+      loadCells(*self, *where, lanes, base, frame);
+  });
   uint64_t bytes = uint64_t(registers) * warpSize * 4;
   Counters &counters = warp.launch.counters;
   (store ? counters.tensorMemoryWriteBytes : counters.tensorMemoryReadBytes) +=
       bytes;
-  if (store)
-    warp.launch.progress();
 }
 
 } // namespace
+
+void kvq::emu::resolveTensorLoads(Warp &warp, const Op &op) {
+  unsigned total = op.numDst + op.numSrc;
+  // Such operations keep their operands elsewhere.
+  bool unknown =
+      (op.extra && !total) || op.category == InstructionClass::Control;
+  for (AsyncWork &work : warp.asyncCopies.work) {
+    if (work.done || work.move != AsyncWork::Move::TensorLoad)
+      continue;
+    bool isRead = false, isWritten = false;
+    if (work.frameRegisters == warp.getFrame().registers)
+      for (unsigned o = 0; o < total; ++o) {
+        const Operand &operand = op.operands[o];
+        if (operand.bank != Bank::Register || operand.predicate)
+          continue;
+        for (unsigned d = 0; d < work.op->numDst; ++d)
+          if (work.op->dst(d).index == operand.index)
+            (o < op.numDst ? isWritten : isRead) = true;
+      }
+    bool needed = unknown || isRead || isWritten;
+    if (isWritten && !isRead && warp.launch.checkProtocol)
+      warp.report(FindingKind::TensorMemory, op,
+                  llvm::countr_zero(warp.active()), 0,
+                  llvm::formatv("overwrites a register that line {0} ('{1}') "
+                                "may still load; no tcgen05.wait::ld lies "
+                                "between the two",
+                                work.op->line, work.op->text)
+                      .str(),
+                  false);
+    if (needed)
+      completeMove(work);
+  }
+}
 
 static llvm::Error decodeAccess(Decoder &decoder,
                                 const ptx::Instruction &inst) {
@@ -301,11 +451,11 @@ llvm::Error kvq::emu::decodeTensorMemory(Decoder &decoder,
     return llvm::Error::success();
   case Opcode::Tcgen05WaitLd:
   case Opcode::Tcgen05WaitSt:
-    emit(waitTensor, {});
+    emit(waitTensor, {}).a = inst.opcode == Opcode::Tcgen05WaitSt;
     return llvm::Error::success();
   case Opcode::Tcgen05FenceBefore:
   case Opcode::Tcgen05FenceAfter:
-    emit(fenceTensor, {});
+    emit(fenceTensor, {}).a = inst.opcode == Opcode::Tcgen05FenceAfter;
     return llvm::Error::success();
   case Opcode::Tcgen05Ld:
   case Opcode::Tcgen05St:

@@ -6,6 +6,7 @@
 #include "kvq/Emulator/TensorCore/Multiply.h"
 #include "kvq/Emulator/TensorCore/OperandLayout.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <bitset>
 
 using namespace kvq::emu;
 using ptx::Mod;
@@ -26,6 +27,16 @@ struct MmaExtra : OpExtra {
   llvm::SmallVector<Operand, 8> mask;
 };
 
+/// Cells of tensor memory as runs of columns of 16 lanes each.
+struct TensorFootprint {
+  std::array<std::array<std::bitset<tc::tmemColumns>, 8>, 2> cells;
+
+  void add(unsigned cta, unsigned lane, unsigned column) {
+    if (lane < tc::tmemLanes && column < tc::tmemColumns)
+      cells[cta][lane / 16].set(column);
+  }
+};
+
 /// One tcgen05.mma with the values that its thread gave.
 struct MmaWork {
   Warp *warp;
@@ -37,9 +48,11 @@ struct MmaWork {
   MatrixDescriptor aMatrix, bMatrix;
   bool accumulate = false;
   std::array<uint32_t, 8> mask{};
-  AsyncToken token;
+  Stamp stamp;
 
   void perform() const;
+  /// Tells the race check what the product will read and write.
+  void noteAccesses() const;
 
 private:
   /// The CTA of the group with this index.
@@ -48,6 +61,8 @@ private:
     return extra->ctaGroup == 1 ? own
                                 : *own.cluster.ctas[(own.rank & ~1u) + index];
   }
+  /// Checks the cells, and forgets them.
+  void report(TensorFootprint &cells, bool write, TensorRole role) const;
   bool fail(FindingKind kind, uint64_t address, const std::string &text) const {
     warp->report(kind, *op, lane, address, text, true);
     return false;
@@ -78,7 +93,7 @@ bool MmaWork::readShared(const MatrixDescriptor &matrix, bool mnMajor,
                     : type == MmaType::E2M1                          ? 8
                     : type == MmaType::E2M3 || type == MmaType::E3M2 ? 12
                                                                      : 16;
-    noteAsync(*warp, *op, lane, location, used, AccessKind::Read, token);
+    noteWritten(*warp, *op, lane, location, used, AccessKind::Read);
     return location.host;
   };
   return tc::readOperand(matrix, mnMajor,
@@ -249,6 +264,97 @@ void MmaWork::perform() const {
   warp->launch.progress();
 }
 
+void MmaWork::report(TensorFootprint &footprint, bool write,
+                     TensorRole role) const {
+  // Products into one accumulator of one shape keep their order.
+  uint32_t shape =
+      d ^ instruction.m << 9 ^ instruction.n << 20 ^ uint32_t(extra->ws) << 31;
+  for (unsigned index = 0; index < extra->ctaGroup; ++index)
+    for (unsigned half = 0; half < 8; ++half) {
+      auto &columns = footprint.cells[index][half];
+      for (unsigned c = 0; c < tc::tmemColumns; ++c) {
+        if (!columns[c])
+          continue;
+        unsigned end = c;
+        while (end < tc::tmemColumns && columns[end])
+          ++end;
+        warp->launch.races.accessTensor(*warp, *op, lane, cta(index), half, c,
+                                        end - c, write, role, shape, stamp);
+        c = end;
+      }
+      columns.reset();
+    }
+}
+
+void MmaWork::noteAccesses() const {
+  unsigned groups = extra->ctaGroup;
+  auto shared = [&](const MatrixDescriptor &matrix, bool mnMajor,
+                    tc::MmaType type, unsigned rows, unsigned index) {
+    unsigned per = tc::sharedPacking(instruction.kind, type).perChunk();
+    unsigned lines = mnMajor ? instruction.k : rows;
+    unsigned length = mnMajor ? rows : instruction.k;
+    Cta &from = cta(index);
+    for (unsigned line = 0; line < lines; ++line)
+      for (unsigned first = 0; first < length; first += per) {
+        Location location;
+        uint64_t address = inRank(
+            tc::chunkAddress(matrix, mnMajor, line, first / per), from.rank);
+        if (warp->launch.stopped() ||
+            !locate(*warp, *op, lane, Space::SharedCluster, address,
+                    tc::chunkBytes, tc::chunkBytes, location))
+          return;
+        noteAsync(*warp, *op, lane, location, tc::chunkBytes, AccessKind::Read,
+                  stamp);
+      }
+  };
+  /// Cells of tensor memory: runs of columns in 16 lanes.
+  TensorFootprint cells;
+  for (unsigned index = 0; index < groups; ++index) {
+    if (!extra->aInTensor)
+      shared(aMatrix, instruction.transposeA, instruction.a,
+             instruction.m / groups, index);
+    shared(bMatrix, instruction.transposeB, instruction.b,
+           instruction.n / groups, index);
+  }
+  tc::DataPath path = tc::dataPathOf(instruction, groups, extra->ws);
+  if (extra->aInTensor) {
+    unsigned width = tc::tmemElementBits(instruction.kind, instruction.a);
+    tc::TmemCell base = tc::cellAt(a);
+    for (unsigned row = 0; row < instruction.m; row += 16)
+      for (unsigned col = 0; col < instruction.k; ++col) {
+        tc::OperandCell at = tc::operandCell(path, row, col, width);
+        cells.add(at.cta, base.lane + at.cell.lane,
+                  base.column + at.cell.column);
+      }
+    report(cells, /*write=*/false, TensorRole::Operand);
+  }
+  if (extra->scaleVec)
+    for (bool isA : {true, false}) {
+      tc::TmemCell base = tc::cellAt(isA ? sfa : sfb);
+      unsigned lines = isA ? instruction.m : instruction.n;
+      for (unsigned index = 0; index < groups; ++index)
+        for (unsigned line = 0; line < lines; line += 16)
+          // The bytes are replicated in each quarter of the lanes.
+          for (unsigned quarter = 0; quarter < 4; ++quarter) {
+            unsigned row = isA ? line % (lines / groups) : line;
+            tc::ScaleCell at =
+                tc::scaleCell(row, 0, extra->scaleVec,
+                              isA ? instruction.sfaId : instruction.sfbId);
+            cells.add(index, 32 * quarter + (base.lane + at.cell.lane) % 32,
+                      base.column + at.cell.column);
+          }
+      report(cells, /*write=*/false, TensorRole::Operand);
+    }
+  tc::TmemCell base = tc::cellAt(d);
+  for (unsigned row = 0; row < instruction.m; row += 16)
+    for (unsigned col = 0; col < instruction.n; ++col) {
+      tc::AccumulatorCell at =
+          tc::accumulatorCell(path, row, col, instruction.n);
+      cells.add(at.cta, base.lane + at.cell.lane, base.column + at.cell.column);
+    }
+  report(cells, /*write=*/true, TensorRole::Accumulator);
+}
+
 bool hasPair(Warp &warp, const Op &op, unsigned lane, unsigned ctaGroup) {
   if (ctaGroup == 1 || (warp.cta.rank | 1u) < warp.cta.cluster.ctas.size())
     return true;
@@ -307,14 +413,32 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
     for (size_t i = 0; i < extra.mask.size(); ++i)
       work.mask[i] = static_cast<uint32_t>(value(extra.mask[i]));
     work.accumulate = warp.predicate(extra.enable) >> lane & 1;
-    work.token = beginWork(warp);
-    startOrderedWork(warp, lane, work.token, [work] { work.perform(); });
+    if (warp.launch.checkRaces) {
+      work.stamp = HappensBefore::tensorCoreStamp(warp, lane);
+      work.noteAccesses();
+    }
+    startOrderedWork(warp, lane, [work] { work.perform(); });
   }
 }
 
 //===----------------------------------------------------------------------===//
 // cp and commit
 //===----------------------------------------------------------------------===//
+
+/// Tells the race check of the cells that a copy fills.
+void noteCopy(Warp &warp, const Op &op, unsigned lane, Cta &cta,
+              tc::TmemCell base, tc::CopyShape shape, Stamp stamp) {
+  std::array<bool, 8> halves{};
+  for (unsigned row = 0; row < tc::copyRows(shape); ++row)
+    for (uint16_t target : tc::copyLanes(shape, row))
+      if (unsigned to = base.lane + target; to < tc::tmemLanes)
+        halves[to / 16] = true;
+  for (unsigned half = 0; half < halves.size(); ++half)
+    if (halves[half])
+      warp.launch.races.accessTensor(warp, op, lane, cta, half, base.column,
+                                     tc::copyColumns(shape), /*write=*/true,
+                                     TensorRole::Copy, 0, stamp);
+}
 
 struct CopyExtra : OpExtra {
   tc::CopyShape shape = tc::CopyShape::S128x256b;
@@ -339,11 +463,33 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
     }
     MatrixDescriptor matrix = *decoded;
     uint32_t address = static_cast<uint32_t>(extra.to.value(warp, lane));
-    AsyncToken token = beginWork(warp);
     Warp *self = &warp;
     const Op *where = &op;
     const CopyExtra *what = &extra;
-    startOrderedWork(warp, lane, token, [=] {
+    unsigned used = extra.unpack == tc::CopyUnpack::None       ? 16
+                    : extra.unpack == tc::CopyUnpack::B4x16P64 ? 8
+                                                               : 12;
+    if (warp.launch.checkRaces) {
+      Stamp stamp = HappensBefore::tensorCoreStamp(warp, lane);
+      for (unsigned index = 0; index < extra.ctaGroup; ++index) {
+        Cta &cta = extra.ctaGroup == 1
+                       ? warp.cta
+                       : *warp.cta.cluster.ctas[(warp.cta.rank & ~1u) + index];
+        for (unsigned row = 0; row < tc::copyRows(extra.shape); ++row)
+          for (unsigned chunk = 0; chunk < tc::copyColumns(extra.shape) / 4;
+               ++chunk) {
+            Location location;
+            if (!locate(warp, op, lane, Space::SharedCluster,
+                        inRank(tc::chunkAddress(matrix, false, row, chunk),
+                               cta.rank),
+                        16, 16, location))
+              return;
+            noteAsync(warp, op, lane, location, used, AccessKind::Read, stamp);
+          }
+        noteCopy(warp, op, lane, cta, tc::cellAt(address), extra.shape, stamp);
+      }
+    }
+    startOrderedWork(warp, lane, [=] {
       tc::TmemCell base = tc::cellAt(address);
       Cta &own = self->cta;
       for (unsigned index = 0; index < what->ctaGroup; ++index) {
@@ -360,11 +506,7 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
                 !locate(*self, *where, lane, Space::SharedCluster, from, 16, 16,
                         location))
               return;
-            unsigned used = what->unpack == tc::CopyUnpack::None       ? 16
-                            : what->unpack == tc::CopyUnpack::B4x16P64 ? 8
-                                                                       : 12;
-            noteAsync(*self, *where, lane, location, used, AccessKind::Read,
-                      token);
+            noteWritten(*self, *where, lane, location, used, AccessKind::Read);
             uint32_t columns[4];
             tc::unpackChunk(what->unpack, location.host, columns);
             for (uint16_t target : tc::copyLanes(what->shape, row))
@@ -415,12 +557,14 @@ void commit(Warp &warp, const Op &op, LaneMask lanes) {
       Location signal;
       if (!locateMBarrier(warp, op, lane, Space::SharedCluster, target, signal))
         return;
-      AsyncToken token = beginWork(warp);
       Warp *self = &warp;
-      startOrderedWork(warp, lane, token, [=] {
+      Stamp upTo;
+      if (warp.launch.checkRaces)
+        upTo = HappensBefore::tensorCoreStamp(warp, lane);
+      startOrderedWork(warp, lane, [=] {
         if (self->launch.checkRaces)
-          self->launch.races.completeAsync(
-              token, reinterpret_cast<uint64_t>(signal.host));
+          self->launch.races.arriveWork(
+              *self, upTo, reinterpret_cast<uint64_t>(signal.host), nullptr);
         arriveOnMBarrier(*self, self->cta, signal.host, 1);
       });
     }
@@ -442,7 +586,6 @@ std::optional<MmaKind> kindOf(const ptx::Modifiers &mods) {
 } // namespace
 
 void kvq::emu::startOrderedWork(Warp &warp, unsigned lane,
-                                const AsyncToken &token,
                                 std::function<void()> perform) {
   if (warp.launch.isEager()) {
     perform();
@@ -450,9 +593,7 @@ void kvq::emu::startOrderedWork(Warp &warp, unsigned lane,
   }
   AsyncWork work;
   work.lane = static_cast<uint8_t>(lane);
-  work.waited = work.ordered = true;
-  work.agent = token.agent;
-  work.clock = token.clock;
+  work.ordered = true;
   work.perform = std::move(perform);
   warp.asyncCopies.work.push_back(std::move(work));
 }

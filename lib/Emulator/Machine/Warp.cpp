@@ -28,9 +28,9 @@ Warp::Warp(Cta &cta, unsigned index, LaneMask present)
   if (launch.checkRaces) {
     uint32_t perCluster = static_cast<uint32_t>(launch.clusterShape.volume()) *
                           launch.warpsPerCta;
-    clock.known =
-        VectorClock(globalIndex / perCluster * perCluster, perCluster);
-    clock.fenced = clock.pendingAcquire = clock.known;
+    for (WarpKnowledge &known : clock.known)
+      known.common =
+          VectorClock(globalIndex / perCluster * perCluster, perCluster);
   }
 
   auto set = [&](SpecialRegister reg, auto &&value) {
@@ -264,6 +264,8 @@ uint64_t Warp::run(uint64_t budget) {
           static_cast<unsigned>(llvm::popcount(lanes));
       if (lanes) {
         runningOp = &op;
+        if (pendingLoads)
+          resolveTensorLoads(*this, op);
         op.handler(*this, op, lanes);
       }
     } while (!switchRequested && done < limit && pc < nextPc);
@@ -451,13 +453,8 @@ void Warp::retryWarpSync() {
         });
     if (barriers) {
       // bar.warp.sync orders threads wherever they execute it.
-      LaneMask synced = here;
-      if (launch.checkRaces) {
-        uint32_t now = ++clock.now;
-        forLanes(synced, [&](unsigned x) {
-          forLanes(synced, [&](unsigned y) { clock.lanes[x][y] = now; });
-        });
-      }
+      if (launch.checkRaces)
+        launch.races.converge(*this, here);
       for (Group &group : groups)
         if (group.wait == Wait::WarpSync && group.key == members) {
           ++group.pc;

@@ -194,6 +194,8 @@ def compare_and_swap(lock, out, BLOCK: tl.constexpr):
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
     value = tl.load(out)
+    # All threads load the scalar, one of them stores it.
+    tl.debug_barrier()
     tl.store(out, value + tl.program_id(0) + 1)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)

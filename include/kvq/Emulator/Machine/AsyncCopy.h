@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 
 namespace kvq::emu {
 
 class Warp;
+struct Knowledge;
 struct Op;
 
 struct AsyncCopy {
@@ -29,6 +31,8 @@ struct AsyncCopy {
   bool waited = false;
   /// Commit group of its thread, counted from 0.
   uint32_t group = 0;
+  /// Its clock for the race check.
+  uint32_t segment = 0;
   uint8_t *to = nullptr;
   uint8_t *toWritten = nullptr;
   const uint8_t *from = nullptr;
@@ -41,6 +45,9 @@ struct AsyncArrive {
   /// Copies with a sequence number below this one are waited for.
   uint64_t sequence = 0;
   uint8_t *barrier = nullptr;
+  /// For the race check: the copies' clock, and what the thread knew.
+  uint32_t segment = 0;
+  std::shared_ptr<Knowledge> carried;
 };
 
 /// A bulk or tensor copy, or another operation that completes by itself.
@@ -49,12 +56,15 @@ struct AsyncWork {
   bool done = false;
   /// Bulk group of its thread, or -1 where an mbarrier tells of completion.
   int64_t group = -1;
-  /// Its thread has waited for its group.
-  bool waited = false;
   /// Takes effect after all earlier ordered work of the warp.
   bool ordered = false;
-  /// AsyncToken of the race check; 0 without it.
-  uint32_t agent = 0, clock = 0;
+  /// A tcgen05.ld or st: what tcgen05.wait waits for.
+  enum class Move : uint8_t { None, TensorLoad, TensorStore };
+  Move move = Move::None;
+  /// Of a load: the instruction, whose registers are not valid yet, and where
+  /// its frame has them.
+  const Op *op = nullptr;
+  uint32_t frameRegisters = 0;
   std::function<void()> perform;
 };
 
@@ -77,6 +87,10 @@ struct AsyncCopyQueue {
 /// Moves the bytes of all copies of a warp, or of a random part of them, and
 /// fires the arrivals that this allows. Returns whether anything happened.
 bool advanceAsyncCopies(Warp &warp, bool all);
+
+/// Completes the tcgen05.ld under way whose registers `op` reads: such a
+/// dependency holds without a wait. Overwriting them is reported.
+void resolveTensorLoads(Warp &warp, const Op &op);
 
 } // namespace kvq::emu
 

@@ -46,23 +46,33 @@ inline uint64_t inRank(uint64_t address, unsigned rank) {
 
 /// Starts asynchronous work of a thread: at once, or when the schedule says.
 void startWork(Warp &warp, unsigned lane, int64_t group,
-               const AsyncToken &token, std::function<void()> perform);
+               std::function<void()> perform);
 
 /// The same for tensor-core work, which keeps its order.
-void startOrderedWork(Warp &warp, unsigned lane, const AsyncToken &token,
-                      std::function<void()> perform);
+void startOrderedWork(Warp &warp, unsigned lane, std::function<void()> perform);
 
-/// New work for the race check; nothing without it.
-AsyncToken beginWork(Warp &warp);
+/// To whom the race check attributes reads and writes of a copy.
+struct CopyStamps {
+  Stamp read, write;
+};
+/// Stamps of a copy of the thread's open bulk group.
+CopyStamps groupStamps(const Warp &warp, unsigned lane);
+/// Stamps of a copy that signals an mbarrier.
+CopyStamps signalledStamps(Warp &warp, unsigned lane);
 
-/// Notes an access by asynchronous work in the name of its thread.
-void noteAsync(Warp &warp, const Op &op, unsigned lane,
-               const Location &location, unsigned bytes, AccessKind kind,
-               const AsyncToken &token);
+/// Checks an access by asynchronous work that the thread issues now.
+inline void noteAsync(Warp &warp, const Op &op, unsigned lane,
+                      const Location &location, unsigned bytes, AccessKind kind,
+                      Stamp stamp, Proxy proxy = Proxy::Async) {
+  if (warp.launch.checkRaces &&
+      (location.space == Space::Global || location.space == Space::Shared))
+    warp.launch.races.access(
+        warp, op, lane, reinterpret_cast<uint64_t>(location.host), bytes, kind,
+        location.space, location.shown, stamp, proxy);
+}
 
 /// Completes bytes at an mbarrier that the work names.
-void completeWork(Warp &warp, uint8_t *barrier, uint32_t bytes,
-                  const AsyncToken &token);
+void completeWork(Warp &warp, uint8_t *barrier, uint32_t bytes, Stamp stamp);
 
 /// Where a byte of a box lies in shared memory: the swizzle of an address.
 uint64_t swizzleAddress(TensorSwizzle swizzle, uint64_t address);

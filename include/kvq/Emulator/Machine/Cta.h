@@ -37,7 +37,8 @@ struct CtaBarrier {
   std::vector<LaneMask> lanes;
   /// Predicate reduction of barrier.red.
   unsigned trueCount = 0, threadCount = 0;
-  VectorClock clock;
+  /// What the threads that arrived pass on.
+  Knowledge published;
 };
 
 class Cta {
@@ -86,7 +87,9 @@ public:
   /// Threads that have arrived at the cluster barrier, and the phase.
   uint64_t arrived = 0;
   uint64_t phase = 0;
-  VectorClock clock, clockOfPhase;
+  /// What arrivals at the cluster barrier pass on, and what those of complete
+  /// phases did.
+  Knowledge published, publishedOfPhase;
 
   bool isDone() const;
 };

@@ -56,6 +56,13 @@ inline bool locate(Warp &warp, const Op &op, unsigned lane, Space space,
   return locateSlow(warp, op, lane, space, address, bytes, alignment, result);
 }
 
+/// A weak store of these bytes: whether they are what memory holds already.
+inline AccessKind kindOfStore(const Location &location, const void *bytes,
+                              unsigned size) {
+  return memcmp(location.host, bytes, size) ? AccessKind::Write
+                                            : AccessKind::SameWrite;
+}
+
 /// The written map of an access: checks reads, notes writes.
 void noteWritten(Warp &warp, const Op &op, unsigned lane,
                  const Location &location, unsigned bytes, AccessKind kind);

@@ -202,6 +202,8 @@ public:
   AsyncCopyQueue asyncCopies;
   /// The allocation that the last global access hit.
   Allocation *lastAllocation = nullptr;
+  /// tcgen05.ld in `asyncCopies` whose registers are not valid yet.
+  unsigned pendingLoads = 0;
   uint64_t executed = 0;
   /// Phase of the cluster barrier at which each thread last arrived.
   std::array<uint64_t, warpSize> clusterPhase{};

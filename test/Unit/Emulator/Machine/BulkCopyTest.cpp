@@ -74,6 +74,7 @@ TEST(BulkCopy, ReducesIntoGlobalMemory) {
     expectClean(device.run(
         makeModule(1,
                    "st.shared.v4.u32 [s], {10, 20, 30, 40};\n"
+                   "fence.proxy.async.shared::cta;\n"
                    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 "
                    "[%rd1], [s], 16;\ncp.async.bulk.commit_group;\n"
                    "cp.async.bulk.wait_group.read 0;\n",
