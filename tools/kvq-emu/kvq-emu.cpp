@@ -59,7 +59,8 @@ static cl::opt<std::string> scheduleText(
 static cl::opt<std::string> checkText(
     "check",
     cl::desc("What is looked for beyond bounds, alignment and deadlock: none, "
-             "all, or a list of uninitialized, races, protocol"),
+             "all, or a list of uninitialized, races, protocol, "
+             "tensor-fences; all is the first three"),
     cl::value_desc("all|none|list"), cl::init("none"), cl::cat(category));
 static cl::opt<std::string>
     reportFile("report", cl::desc("Write findings and counters as JSON"),
@@ -106,24 +107,24 @@ static llvm::Error parseDim3(StringRef option, StringRef text, Dim3 &dims) {
 }
 
 static llvm::Error parseChecks(StringRef text, Checks &checks) {
-  if (text == "all") {
-    checks = Checks::all();
-    return llvm::Error::success();
-  }
   checks = Checks::none();
   if (text == "none")
     return llvm::Error::success();
   for (StringRef word : llvm::split(text, ',')) {
-    if (word == "uninitialized")
+    if (word == "all")
+      checks = {true, true, true, checks.tensorFences};
+    else if (word == "uninitialized")
       checks.uninitialized = true;
     else if (word == "races")
       checks.races = true;
     else if (word == "protocol")
       checks.protocol = true;
+    else if (word == "tensor-fences")
+      checks.tensorFences = true;
     else
       return llvm::createStringError(
           llvm::formatv("--check={0}: '{1}' is none of all, none, "
-                        "uninitialized, races, protocol",
+                        "uninitialized, races, protocol, tensor-fences",
                         text, word)
               .str());
   }

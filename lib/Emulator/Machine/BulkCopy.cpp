@@ -16,6 +16,23 @@ CopyStamps kvq::emu::groupStamps(const Warp &warp, unsigned lane) {
           HappensBefore::bulkStamp(warp, lane, group, /*write=*/true)};
 }
 
+void kvq::emu::noteGroupReads(Warp &warp, unsigned lane) {
+  warp.asyncCopies.bulkReading[lane] = warp.asyncCopies.bulkGroup[lane] + 1;
+}
+
+void kvq::emu::checkUnreadGroups(Warp &warp, const Op &op, LaneMask lanes) {
+  AsyncCopyQueue &queue = warp.asyncCopies;
+  if (!warp.launch.checkProtocol)
+    return;
+  forLanes(lanes, [&](unsigned lane) {
+    if (queue.bulkReading[lane] > queue.bulkRead[lane])
+      warp.report(FindingKind::BarrierMisuse, op, lane, 0,
+                  "the thread ends before its bulk copies have read shared "
+                  "memory; a cp.async.bulk.wait_group is missing",
+                  false);
+  });
+}
+
 CopyStamps kvq::emu::signalledStamps(Warp &warp, unsigned lane) {
   if (!warp.launch.checkRaces)
     return {};
@@ -118,6 +135,8 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
       const BulkExtra *what = &extra;
       CopyStamps stamps = extra.hasBarrier ? signalledStamps(warp, lane)
                                            : groupStamps(warp, lane);
+      if (!extra.hasBarrier && from.space == Space::Shared)
+        noteGroupReads(warp, lane);
       AccessKind kind =
           extra.reduces ? AccessKind::StrongWrite : AccessKind::Write;
       noteAsync(warp, op, lane, from, bytes, AccessKind::Read, stamps.read);
@@ -228,6 +247,10 @@ void waitBulk(Warp &warp, const Op &op, LaneMask lanes) {
   }
   while (!queue.work.empty() && queue.work.front().done)
     queue.work.pop_front();
+  forLanes(lanes, [&](unsigned lane) {
+    queue.bulkRead[lane] =
+        std::max(queue.bulkRead[lane], queue.bulkGroup[lane] - op.imm);
+  });
   if (!warp.launch.checkRaces)
     return;
   forLanes(lanes, [&](unsigned lane) {

@@ -296,7 +296,7 @@ void Launch::reportDeadlock() {
             break;
           }
           if (group.op)
-            os << " at line " << group.op->line << " ('" << group.op->text
+            os << " at line " << group.op->line << " ('" << group.op->oneLine()
                << "')";
         }
   if (listed > 64)

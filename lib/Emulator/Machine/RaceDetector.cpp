@@ -81,7 +81,8 @@ void RaceDetector::conflict(Warp &warp, const Op &op, unsigned lane,
   const Op &other = warp.program.ops[pc];
   warp.report(kind, op, lane, shown,
               llvm::formatv("{0} that line {1} ('{2}') {3}: {4}", what,
-                            other.line, other.text, describe(warp, stamp), why)
+                            other.line, other.oneLine(), describe(warp, stamp),
+                            why)
                   .str(),
               false);
 }

@@ -363,6 +363,7 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
           return illegal("this reduction is not defined for the element type");
       }
       CopyStamps stamps = groupStamps(warp, lane);
+      noteGroupReads(warp, lane);
       if (warp.launch.checkRaces)
         storeBox(warp, op, lane, box, shared, reduction ? &*reduction : nullptr,
                  {&stamps});

@@ -355,7 +355,7 @@ void kvq::emu::resolveTensorLoads(Warp &warp, const Op &op) {
                   llvm::formatv("overwrites a register that line {0} ('{1}') "
                                 "may still load; no tcgen05.wait::ld lies "
                                 "between the two",
-                                work.op->line, work.op->text)
+                                work.op->line, work.op->oneLine())
                       .str(),
                   false);
     if (needed)

@@ -559,12 +559,18 @@ void commit(Warp &warp, const Op &op, LaneMask lanes) {
         return;
       Warp *self = &warp;
       Stamp upTo;
-      if (warp.launch.checkRaces)
+      std::shared_ptr<Knowledge> carried;
+      if (warp.launch.checkRaces) {
+        // What came before the work comes before its completion.
         upTo = HappensBefore::tensorCoreStamp(warp, lane);
+        carried = std::make_shared<Knowledge>();
+        warp.launch.races.publish(warp, LaneMask(1) << lane, *carried);
+      }
       startOrderedWork(warp, lane, [=] {
         if (self->launch.checkRaces)
-          self->launch.races.arriveWork(
-              *self, upTo, reinterpret_cast<uint64_t>(signal.host), nullptr);
+          self->launch.races.arriveWork(*self, upTo,
+                                        reinterpret_cast<uint64_t>(signal.host),
+                                        carried.get());
         arriveOnMBarrier(*self, self->cta, signal.host, 1);
       });
     }

@@ -1,6 +1,7 @@
 //===- Warp.cpp - Thirty-two threads and their control flow ---------------===//
 
 #include "kvq/Emulator/Machine/Warp.h"
+#include "kvq/Emulator/Machine/BulkCopy.h"
 #include "kvq/Emulator/Machine/Launch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -322,6 +323,7 @@ Group &Warp::park(LaneMask lanes, uint32_t resumePc, Wait wait, uint64_t key,
 }
 
 void Warp::exitLanes(LaneMask lanes) {
+  checkUnreadGroups(*this, *runningOp, lanes);
   exited |= lanes;
   activeLanes &= ~lanes;
   switchRequested = true;
@@ -495,7 +497,7 @@ void Warp::report(FindingKind kind, const Op &op, unsigned lane,
   finding.kernel = program.name;
   finding.file = program.file;
   finding.line = op.line;
-  finding.instruction = op.text.str();
+  finding.instruction = op.oneLine();
   finding.cta = cta.id;
   finding.thread = threadIndex(lane);
   finding.address = address;

@@ -78,6 +78,9 @@ struct AsyncCopyQueue {
   std::deque<AsyncWork> work;
   /// Open bulk group of each thread.
   std::array<int64_t, 32> bulkGroup{};
+  /// Bulk groups of each thread, counted from 1, up to the last that reads
+  /// shared memory and the last whose reads were waited for.
+  std::array<int64_t, 32> bulkReading{}, bulkRead{};
 
   bool empty() const {
     return copies.empty() && arrives.empty() && work.empty();

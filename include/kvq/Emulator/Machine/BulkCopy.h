@@ -57,6 +57,11 @@ struct CopyStamps {
 };
 /// Stamps of a copy of the thread's open bulk group.
 CopyStamps groupStamps(const Warp &warp, unsigned lane);
+/// The open bulk group of the thread reads shared memory.
+void noteGroupReads(Warp &warp, unsigned lane);
+/// Reports threads that end with such a group unwaited for: the memory goes
+/// away with the CTA.
+void checkUnreadGroups(Warp &warp, const Op &op, LaneMask lanes);
 /// Stamps of a copy that signals an mbarrier.
 CopyStamps signalledStamps(Warp &warp, unsigned lane);
 

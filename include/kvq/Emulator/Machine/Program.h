@@ -111,6 +111,16 @@ struct Op {
   uint32_t line = 0;
   /// The whole instruction for messages.
   llvm::StringRef text;
+  /// `text` with each run of blanks and line ends as one space.
+  std::string oneLine() const {
+    std::string result;
+    for (char c : text) {
+      bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+      if (!blank || (!result.empty() && result.back() != ' '))
+        result += blank ? ' ' : c;
+    }
+    return result;
+  }
 
   const Operand &dst(unsigned i = 0) const { return operands[i]; }
   const Operand &src(unsigned i) const { return operands[numDst + i]; }
