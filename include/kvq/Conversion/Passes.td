@@ -98,6 +98,8 @@ def ConvertKVQToVector : Pass<"convert-kvq-to-vector"> {
       through f16 (`f4E2M1FN` is loaded by the byte: `vector.load` followed by
       `vector.bitcast`, which `kvq-legalize-storage` joins); formats of other
       dialects and blocks along the tokens are decoded element by element.
+    - The tanh of a soft-cap is upstream's quotient of polynomials, good to
+      3e-7 of its value, as libm has no vector form.
     - Writes and copies are parallel over rows or pages.
     - `kvq.make_cache` and the accessors stay. Memrefs keep their logical
       element types.
@@ -112,6 +114,26 @@ def ConvertKVQToVector : Pass<"convert-kvq-to-vector"> {
     "mlir::arith::ArithDialect", "mlir::math::MathDialect",
     "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
     "mlir::vector::VectorDialect"
+  ];
+}
+
+def IsolateFloatMode : Pass<"kvq-isolate-float-mode", "mlir::ModuleOp"> {
+  let summary = "Run float arithmetic in the processor's default mode";
+  let description = [{
+    Makes each `llvm.func` with float arithmetic independent of the control word
+    of the thread that calls it (flush to zero, denormals are zero, rounding
+    direction): its body moves to a function of its own that is not inlined,
+    and what stays saves the mode with `fegetmode`, sets the default one with
+    `fesetmode(FE_DFL_MODE)`, calls the body, and restores the mode. These
+    functions are those of C23, which glibc has in `libm`; their constants are
+    glibc's for x86-64, AArch64 and RISC-V.
+
+    Coroutines are left alone, as they may go on in another thread; the
+    functions they call, such as the bodies of parallel loops, are not.
+  }];
+  let dependentDialects = ["mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numIsolated", "num-isolated", "Functions isolated">
   ];
 }
 
