@@ -119,11 +119,14 @@ Value AttentionEmitter::emitMaskedLogits(const Item &item, Value r,
 void AttentionEmitter::emitSoftmax(const Item &item, Value firstKey,
                                    Value count) {
   Value zero = b.index(0);
+  // One factor: under a tiny global scale and a large softmax scale a product
+  // with the latter alone would overflow.
+  Value scale = a.scale;
+  if (Value globalScale = keys.getGlobalScale())
+    scale = b.mulF(scale, globalScale);
   b.loop(zero, item.rows, 1, [&](Value r) {
     Value logits = b.loadVector(item.weights, {r, zero}, tileKeys);
-    logits = b.mulF(logits, a.scale);
-    if (Value globalScale = keys.getGlobalScale())
-      logits = b.mulF(logits, globalScale);
+    logits = b.mulF(logits, scale);
     if (a.options && a.options.getSoftcap()) {
       Value cap = b.f32(a.options.getSoftcapValue());
       Value ratio = b.divF(logits, cap);

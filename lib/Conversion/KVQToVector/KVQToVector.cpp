@@ -4,10 +4,12 @@
 #include "Patterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace kvq {
@@ -65,9 +67,29 @@ struct ConvertKVQToVector
     if (result.wasInterrupted())
       return signalPassFailure();
 
+    llvm::SmallDenseSet<Operation *> others;
+    getOperation()->walk([&](math::TanhOp op) { others.insert(op); });
     RewritePatternSet patterns(&getContext());
     populateKVQToVectorPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    approximateTanh(others);
+  }
+
+private:
+  /// Replaces the tanh of our soft-caps by a quotient of polynomials: libm has
+  /// a scalar function only. Those that were there before stay.
+  void approximateTanh(const llvm::SmallDenseSet<Operation *> &others) {
+    SmallVector<Operation *> ours;
+    getOperation()->walk([&](math::TanhOp op) {
+      if (!others.contains(op))
+        ours.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    populatePolynomialApproximateTanhPattern(patterns);
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingOps);
+    config.enableFolding(false);
+    (void)applyOpPatternsGreedily(ours, std::move(patterns), config);
   }
 };
 

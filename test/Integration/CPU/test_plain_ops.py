@@ -86,21 +86,22 @@ def test_quantize_and_dequantize(index, tmp_path):
                     np.where(nan, expected.dtype.type(0), expected), f"{target} values")
 
 
-@pytest.mark.parametrize("name", ["nvfp4", "mxfp4", "mxfp8", "fp8"])
-@pytest.mark.parametrize("target", TARGETS)
-def test_dequantize_all_bytes(name, target, tmp_path):
-    """Every element byte with every scale byte; NaN where either is."""
+def check_all_bytes(name, g, target, tmp_path):
+    """Dequantizes every element, for block formats with every scale byte."""
     fmt = formats.FORMATS[name]
     bytes = np.arange(256, dtype=np.uint8)
-    scales, g = None, np.float32(0.37 if fmt.has_global else 1)
+    scales, g = None, np.float32(g if fmt.has_global else 1)
     if fmt.block:  # rows: scale bytes; columns: all element bytes
         data = np.tile(bytes, (256, 1))
         n = 256 * 8 // fmt.bits
         scales = np.repeat(bytes[:, None], n // fmt.block, 1)
+    elif fmt.bits == 16:
+        data = np.arange(65536, dtype="<u2").reshape(256, 256).view(np.uint8)
     else:
         data = bytes[None]
     p = Program()
-    parts = [p.array("data", "tensor", ELEMENTS[fmt.element], data)]
+    element = ELEMENTS[fmt.element]
+    parts = [p.array("data", "tensor", element, as_elements(data, element))]
     if fmt.block:
         parts.append(p.array("scales", "tensor", ELEMENTS[fmt.scale], scales))
     values, types = zip(*parts)
@@ -118,6 +119,12 @@ def test_dequantize_all_bytes(name, target, tmp_path):
     np.testing.assert_array_equal(np.isnan(found), nan)
     check_bytes(np.where(nan, np.float32(0), found),
                 np.where(nan, np.float32(0), expected), target)
+
+
+@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_dequantize_all_bytes(name, target, tmp_path):
+    check_all_bytes(name, 0.37, target, tmp_path)
 
 
 def random_cache(config, random, pages, page=None):
@@ -317,3 +324,34 @@ def test_attention(index, tmp_path):
         check_close(found, expected[0], c["out"])
         for array in lse:
             check_lse(array, expected[1])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("cap", [1.0, 30.0])
+def test_softcap_values(cap, target, tmp_path):
+    """With one key the lse is the capped logit: a dense grid of logits, from
+    subnormal to far in the saturated range, against float64."""
+    logits = np.concatenate([
+        np.linspace(-12, 12, 60001), 10.0 ** np.linspace(-44, 38, 30001), [0.0]])
+    logits = np.concatenate([logits, -logits[60001:]]).astype(np.float32)
+    q = np.zeros((1, len(logits), 1, 16), np.float32)
+    q[0, :, 0, 0] = logits
+    key = np.zeros((1, 1, 1, 16), np.float32)
+    key[..., 0] = 1
+    p = Program()
+    values, types = zip(*(p.array(name, "memref", "f32", array) for name, array in
+                          (("q", q), ("k", key), ("v", key))))
+    outs = [p.outs("out", "memref", "f32", q.shape),
+            p.outs("lse", "memref", "f32", q.shape[:3])]
+    scale = p.argument("scale", "f32", "1.0")
+    _, lse = emit_destination_style(
+        p, f"kvq.attention ins({', '.join(values)} : {', '.join(types)}) "
+        f"scale({scale})", outs,
+        {"options": options_text(att.Options(softcap=cap))})
+    found = p.run(target, tmp_path)[lse].ravel().astype(np.float64)
+    expected = cap * np.tanh(logits.astype(np.float64) / cap)
+    # A few units in the last place, and the last place of subnormals.
+    error = np.abs(found - expected)
+    bound = 1e-6 * np.abs(expected) + 2.0**-149
+    at = np.argmax(error - bound)
+    assert (error <= bound).all(), (logits[at], found[at], expected[at])
