@@ -3,18 +3,14 @@
 #include "kvq/ExecutionEngine/HostBuffer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
-#include "llvm/Support/Errc.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
 
 using namespace kvq;
 using namespace mlir;
+using llvm::createStringError;
 
 static_assert(sizeof(void *) == 8, "descriptors are words of 64 bits");
-
-static llvm::Error fail(const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, what);
-}
 
 /// Calls `copy` with the strided and the dense address of each innermost row.
 /// No size is 0.
@@ -100,8 +96,9 @@ static llvm::Expected<int64_t> resolveLayout(const HostType &type,
     bool hasUnitStride = type.strides.empty() || type.strides.back() == 1 ||
                          ShapedType::isDynamic(type.strides.back());
     if (type.isPacked && (offset % 2 != 0 || !hasUnitStride))
-      return fail("a layout of 4-bit elements needs an even offset and an "
-                  "innermost stride of 1");
+      return createStringError(
+          "a layout of 4-bit elements needs an even offset and an "
+          "innermost stride of 1");
     if (type.isPacked)
       offset /= 2;
   }
@@ -113,16 +110,18 @@ static llvm::Expected<int64_t> resolveLayout(const HostType &type,
       strides[i] = type.strides[i];
       if (type.isPacked && i + 1 != rank) {
         if (strides[i] % 2 != 0)
-          return fail("a layout of 4-bit elements needs even outer strides, "
-                      "found " +
-                      Twine(strides[i]));
+          return createStringError(
+              "a layout of 4-bit elements needs even outer strides, "
+              "found " +
+              Twine(strides[i]));
         strides[i] /= 2;
       }
     }
     if (strides[i] < 0 || offset < 0)
-      return fail("a layout with a negative stride or offset cannot be made");
+      return createStringError(
+          "a layout with a negative stride or offset cannot be made");
     if (llvm::MulOverflow(strides[i], std::max<int64_t>(sizes[i], 1), dense))
-      return fail("the layout is too large");
+      return createStringError("the layout is too large");
   }
   if (isEmpty)
     return offset;
@@ -139,15 +138,16 @@ static llvm::Expected<int64_t> resolveLayout(const HostType &type,
     if (sizes[i] == 1)
       continue;
     if (strides[i] <= last)
-      return fail("the elements of the layout overlap or interleave");
+      return createStringError(
+          "the elements of the layout overlap or interleave");
     int64_t reach;
     if (llvm::MulOverflow(strides[i], sizes[i] - 1, reach) ||
         llvm::AddOverflow(last, reach, last))
-      return fail("the layout is too large");
+      return createStringError("the layout is too large");
   }
   int64_t extent;
   if (llvm::AddOverflow(offset, last + 1, extent))
-    return fail("the layout is too large");
+    return createStringError("the layout is too large");
   return extent;
 }
 
@@ -155,8 +155,9 @@ llvm::Expected<HostBuffer> HostBuffer::create(const HostType &type,
                                               NpyArray array) {
   bool isUnpacked = type.acceptsUnpacked(array.type(), array.shape());
   if (!isUnpacked && !type.accepts(array.type(), array.shape()))
-    return fail("expected " + type.describeAccepted() + ", found " +
-                toString(array.type()) + " " + toString(array.shape()));
+    return createStringError("expected " + type.describeAccepted() +
+                             ", found " + toString(array.type()) + " " +
+                             toString(array.shape()));
   NpyType arrayType = array.type();
   SmallVector<int64_t> arrayShape(array.shape());
   if (isUnpacked) {

@@ -1,6 +1,7 @@
 //===- HostType.cpp - How values cross into compiled code -----------------===//
 
 #include "kvq/ExecutionEngine/HostType.h"
+#include "kvq/Dialect/KVQ/IR/KVQTypes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Errc.h"
@@ -56,6 +57,10 @@ static std::optional<NpyElement> getElement(Type type) {
 }
 
 llvm::Expected<HostType> HostType::get(Type type) {
+  if (isa<CacheType>(type))
+    return unsupported(type, "memrefs of its data, its block scales and its "
+                             "global scale, of which the entry makes the "
+                             "handle with kvq.make_cache");
   HostType host;
   host.type = type;
   Type elementType = type;
@@ -98,6 +103,34 @@ llvm::Expected<HostType> HostType::get(Type type) {
   if (failed(memref.getStridesAndOffset(host.strides, host.offset)))
     return unsupported(type, "strided layouts");
   return host;
+}
+
+llvm::Expected<HostType> HostType::withLayout(ArrayRef<int64_t> newStrides,
+                                              int64_t newOffset) const {
+  auto fail = [&](const Twine &expected, const Twine &found) {
+    return llvm::createStringError("expected " + expected + " for " +
+                                   toText(type) + ", found " + found);
+  };
+  if (!isMemRef || strides.empty())
+    return fail("no layout, as only memrefs with a strided layout leave one "
+                "open,",
+                "one");
+  if (newStrides.size() != strides.size())
+    return fail(Twine(strides.size()) + " strides", Twine(newStrides.size()));
+  HostType result = *this;
+  auto fill = [](int64_t &slot, int64_t value) {
+    if (!ShapedType::isDynamic(slot) && slot != value)
+      return false;
+    slot = value;
+    return true;
+  };
+  for (auto [dim, stride] : llvm::enumerate(newStrides))
+    if (!fill(result.strides[dim], stride))
+      return fail("stride " + Twine(dim) + " to be " + Twine(strides[dim]),
+                  Twine(stride));
+  if (!fill(result.offset, newOffset))
+    return fail("an offset of " + Twine(offset), Twine(newOffset));
+  return result;
 }
 
 SmallVector<int64_t> HostType::storedShape() const {

@@ -2,12 +2,26 @@
 
 #include "kvq/ExecutionEngine/RuntimeLibraries.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "llvm/Support/Errc.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace kvq;
 using namespace mlir;
+
+static constexpr StringLiteral kOpenMPLibrary = "libomp.so";
+
+/// Whether translation to LLVM IR will call the OpenMP runtime.
+static bool usesOpenMP(ModuleOp module) {
+  return module
+      ->walk([](Operation *op) {
+        return isa_and_nonnull<omp::OpenMPDialect>(op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 
 SmallVector<std::string> kvq::getRuntimeLibraries(ModuleOp module) {
   struct Library {
@@ -18,8 +32,6 @@ SmallVector<std::string> kvq::getRuntimeLibraries(ModuleOp module) {
       {"mlirAsyncRuntime", "libmlir_async_runtime.so"},
       {"memrefCopy", "libmlir_c_runner_utils.so"},
       {"_mlir_apfloat_", "libmlir_apfloat_wrappers.so"},
-      {"__kmpc_", "libomp.so"},
-      {"omp_", "libomp.so"},
   };
   SmallVector<std::string> names;
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
@@ -28,6 +40,8 @@ SmallVector<std::string> kvq::getRuntimeLibraries(ModuleOp module) {
           function.getName().starts_with(library.prefix) &&
           !llvm::is_contained(names, library.name))
         names.push_back(library.name.str());
+  if (usesOpenMP(module))
+    names.push_back(kOpenMPLibrary.str());
   return names;
 }
 
@@ -35,12 +49,20 @@ llvm::Expected<SmallVector<std::string>>
 kvq::findRuntimeLibraries(ModuleOp module) {
   SmallVector<std::string> paths = getRuntimeLibraries(module);
   for (std::string &name : paths) {
+    bool isOpenMP = name == kOpenMPLibrary;
     SmallString<128> path(KVQ_LLVM_LIBRARY_DIR);
     llvm::sys::path::append(path, name);
+    if (isOpenMP)
+      path = StringRef(KVQ_OPENMP_LIBRARY);
     if (!llvm::sys::fs::exists(path))
-      return llvm::createStringError(llvm::errc::no_such_file_or_directory,
-                                     "the compiled code needs '" + path +
-                                         "', which does not exist");
+      return llvm::createStringError(
+          llvm::errc::no_such_file_or_directory,
+          "the compiled code needs '" +
+              (path.empty() ? StringRef(name) : StringRef(path)) + "', which " +
+              (path.empty() ? "was not found when kvq was configured "
+                              "(KVQ_OPENMP_LIBRARY names it)"
+                            : "does not exist") +
+              (isOpenMP ? "; --parallel=async needs no OpenMP" : ""));
     name = std::string(path);
   }
   return paths;

@@ -35,7 +35,7 @@ static void addBufferization(OpPassManager &pm) {
 }
 
 /// From parallel loops to tasks of the async runtime.
-static void addThreads(OpPassManager &pm) {
+static void addAsync(OpPassManager &pm) {
   AsyncParallelForPassOptions options;
   // As many tasks as the runtime has threads, never fewer iterations than one.
   options.numWorkerThreads = -1;
@@ -48,8 +48,16 @@ static void addThreads(OpPassManager &pm) {
   pm.addPass(createAsyncRuntimeRefCountingOptPass());
 }
 
+/// From parallel loops to OpenMP regions.
+static void addOpenMP(OpPassManager &pm) {
+  pm.addPass(createConvertSCFToOpenMPPass());
+  // It wraps bodies in allocation scopes, which end as one block only: they are
+  // to go before there are several.
+  pm.addPass(createCanonicalizerPass());
+}
+
 /// From memrefs, loops and vectors to the LLVM dialect.
-static void addToLLVM(OpPassManager &pm, bool threads) {
+static void addToLLVM(OpPassManager &pm, CPUThreads threads) {
   pm.addPass(createLowerFPConversions());
   pm.addPass(createLegalizeStorage());
   pm.addPass(createCanonicalizerPass());
@@ -58,7 +66,7 @@ static void addToLLVM(OpPassManager &pm, bool threads) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
-  if (threads)
+  if (threads == CPUThreads::Async)
     pm.addPass(createConvertAsyncToLLVMPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
@@ -69,14 +77,18 @@ static void addToLLVM(OpPassManager &pm, bool threads) {
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createUBToLLVMConversionPass());
+  if (threads == CPUThreads::OpenMP)
+    pm.addPass(createConvertOpenMPToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createIsolateFloatMode());
 }
 
 void kvq::buildKVQToCPUPipeline(OpPassManager &pm,
                                 const KVQToCPUOptions &options) {
-  bool threads = options.threads && !options.reference;
+  CPUThreads threads =
+      options.reference ? CPUThreads::None : options.threads.getValue();
   pm.addPass(createVerifyHandles());
   addBufferization(pm);
   if (options.reference)
@@ -87,7 +99,9 @@ void kvq::buildKVQToCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (threads)
-    addThreads(pm);
+  if (threads == CPUThreads::Async)
+    addAsync(pm);
+  else if (threads == CPUThreads::OpenMP)
+    addOpenMP(pm);
   addToLLVM(pm, threads);
 }

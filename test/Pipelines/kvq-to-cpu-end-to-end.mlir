@@ -1,5 +1,6 @@
 // RUN: kvq-opt %s --kvq-to-cpu | FileCheck %s --implicit-check-not=kvq.quantize --implicit-check-not=kvq.dequant --implicit-check-not=!kvq --implicit-check-not=unrealized
-// RUN: kvq-opt %s --kvq-to-cpu=threads=false | FileCheck %s --implicit-check-not=kvq.quantize --implicit-check-not=kvq.dequant --implicit-check-not=!kvq --implicit-check-not=unrealized
+// RUN: kvq-opt %s --kvq-to-cpu=threads=none | FileCheck %s --implicit-check-not=kvq.quantize --implicit-check-not=kvq.dequant --implicit-check-not=!kvq --implicit-check-not=unrealized
+// RUN: kvq-opt %s --kvq-to-cpu=threads=openmp | FileCheck %s --implicit-check-not=kvq.quantize --implicit-check-not=kvq.dequant --implicit-check-not=!kvq --implicit-check-not=unrealized
 // RUN: kvq-opt %s --kvq-to-cpu=reference | FileCheck %s --implicit-check-not=kvq.quantize --implicit-check-not=kvq.dequant --implicit-check-not=!kvq --implicit-check-not=unrealized
 // RUN: kvq-opt %s --kvq-to-cpu | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=LLVM
 

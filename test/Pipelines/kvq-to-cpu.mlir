@@ -1,5 +1,6 @@
 // RUN: kvq-opt %s --kvq-to-cpu --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,FAST
-// RUN: kvq-opt %s --kvq-to-cpu=threads=false --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,ONE
+// RUN: kvq-opt %s --kvq-to-cpu=threads=none --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,ONE
+// RUN: kvq-opt %s --kvq-to-cpu=threads=openmp --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,OPENMP
 // RUN: kvq-opt %s --kvq-to-cpu=reference --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,REFERENCE
 
 // CHECK: builtin.module(
@@ -14,6 +15,7 @@
 // FAST: convert-kvq-to-vector
 // ONE-NOT: kvq-decompose
 // ONE: convert-kvq-to-vector
+// OPENMP: convert-kvq-to-vector
 // REFERENCE-NOT: convert-kvq-to-vector
 // REFERENCE: kvq-decompose
 // CHECK: kvq-expand-handles,
@@ -21,8 +23,11 @@
 // FAST: async-parallel-for{
 // FAST-SAME: min-task-size=1 
 // FAST: async-to-async-runtime
-// ONE-NOT: async
-// REFERENCE-NOT: async
+// OPENMP-NOT: async
+// OPENMP: convert-scf-to-openmp
+// OPENMP-NEXT: canonicalize
+// ONE-NOT: {{async|openmp}}
+// REFERENCE-NOT: {{async|openmp}}
 // CHECK: kvq-lower-fp-conversions,
 // CHECK: kvq-legalize-storage,
 // CHECK: expand-strided-metadata,
@@ -30,5 +35,7 @@
 // FAST: convert-async-to-llvm,
 // CHECK: finalize-memref-to-llvm
 // CHECK: convert-func-to-llvm
+// OPENMP: convert-openmp-to-llvm
 // CHECK: reconcile-unrealized-casts,
+// CHECK: kvq-isolate-float-mode
 module {}

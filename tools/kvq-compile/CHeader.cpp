@@ -144,13 +144,10 @@ std::string kvq::makeCHeader(ArrayRef<CFunction> functions, StringRef source,
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "/*\n * Made by kvq-compile " << getVersion() << ". Do not edit.\n";
-  if (!libraries.empty()) {
-    os << " * Link with LLVM's";
-    llvm::ListSeparator comma;
-    for (StringRef library : libraries)
-      os << comma << ' ' << library;
-    os << ".\n";
-  }
+  os << " * Link with libm";
+  for (StringRef library : libraries)
+    os << ", LLVM's " << library;
+  os << ".\n";
   os << " */\n#ifndef " << guard << "\n#define " << guard
      << "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
         "{\n#endif\n\n";

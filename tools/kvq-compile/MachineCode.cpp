@@ -7,17 +7,13 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/Errc.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
 using namespace kvq;
 using namespace mlir;
-
-static llvm::Error fail(const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, what);
-}
+using llvm::createStringError;
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 kvq::createHostMachine(StringRef cpu, StringRef features, unsigned optLevel) {
@@ -28,7 +24,7 @@ kvq::createHostMachine(StringRef cpu, StringRef features, unsigned optLevel) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
-    return fail(message);
+    return createStringError(message);
 
   llvm::SubtargetFeatures all;
   bool isNative = cpu == "native";
@@ -40,8 +36,9 @@ kvq::createHostMachine(StringRef cpu, StringRef features, unsigned optLevel) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       target->createMCSubtargetInfo(triple, "", ""));
   if (!isNative && !info->isCPUStringValid(cpu))
-    return fail("expected --cpu=native or a processor that LLVM knows for " +
-                triple.str() + ", found '" + cpu + "'");
+    return createStringError(
+        "expected --cpu=native or a processor that LLVM knows for " +
+        triple.str() + ", found '" + cpu + "'");
   SmallVector<StringRef> names;
   features.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef name : names) {
@@ -52,21 +49,22 @@ kvq::createHostMachine(StringRef cpu, StringRef features, unsigned optLevel) {
                                   return bare == known.Key;
                                 });
     if (!hasSign || !isKnown)
-      return fail("expected --features=+NAME,-NAME,... of features that LLVM "
-                  "knows for " +
-                  triple.str() + ", found '" + name + "'");
+      return createStringError(
+          "expected --features=+NAME,-NAME,... of features that LLVM "
+          "knows for " +
+          triple.str() + ", found '" + name + "'");
     all.AddFeature(name);
   }
 
   auto level = llvm::CodeGenOpt::getLevel(static_cast<int>(optLevel));
   if (!level)
-    return fail("expected an optimization level of 0 to 3, found " +
-                Twine(optLevel));
+    return createStringError(
+        "expected an optimization level of 0 to 3, found " + Twine(optLevel));
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, isNative ? llvm::sys::getHostCPUName() : cpu, all.getString(),
       llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, *level));
   if (!machine)
-    return fail("LLVM cannot make code for " + triple.str());
+    return createStringError("LLVM cannot make code for " + triple.str());
   return machine;
 }
 
@@ -76,7 +74,8 @@ kvq::translateAndOptimize(ModuleOp module, llvm::LLVMContext &context,
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context);
   if (!translated)
-    return fail("the lowered module has no translation to LLVM IR");
+    return createStringError(
+        "the lowered module has no translation to LLVM IR");
   ExecutionEngine::setupTargetTripleAndDataLayout(translated.get(), &machine);
   auto optimize =
       makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, &machine);
@@ -91,8 +90,8 @@ llvm::Error kvq::emitObject(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr,
                                   llvm::CodeGenFileType::ObjectFile))
-    return fail("LLVM cannot write object files for " +
-                machine.getTargetTriple().str());
+    return createStringError("LLVM cannot write object files for " +
+                             machine.getTargetTriple().str());
   passes.run(module);
   return llvm::Error::success();
 }

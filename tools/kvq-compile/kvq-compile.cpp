@@ -6,22 +6,14 @@
 #include "kvq/ExecutionEngine/CPUPipeline.h"
 #include "kvq/ExecutionEngine/CompiledEntry.h"
 #include "kvq/ExecutionEngine/RuntimeLibraries.h"
-#include "kvq/InitAllDialects.h"
-#include "kvq/InitAllExtensions.h"
-#include "kvq/Support/Version.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
+#include "kvq/Tools/ModuleTool.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Errc.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/PrettyStackTrace.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace kvq;
 using namespace mlir;
+using llvm::createStringError;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("kvq-compile options");
@@ -71,26 +63,22 @@ static cl::opt<std::string>
                  cl::desc("Features to add to or take from the processor's"),
                  cl::cat(category));
 
-static cl::opt<bool>
-    noThreads("no-threads",
-              cl::desc("Make code that runs in one thread and needs no "
-                       "libmlir_async_runtime"),
-              cl::cat(category));
-
-static llvm::Error fail(const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, what);
-}
+static cl::opt<CPUThreads>
+    threads("parallel", cl::desc("What runs the parallel loops of target cpu:"),
+            getCPUThreadsValues(), cl::init(CPUThreads::Async),
+            cl::cat(category));
 
 /// Checks what the command line alone decides.
 static llvm::Error checkOptions() {
   if (targetName != "cpu" && targetName != "cpu-reference")
-    return fail("this build compiles for --target=cpu and "
-                "--target=cpu-reference, found '" +
-                targetName + "'");
+    return createStringError("this build compiles for --target=cpu and "
+                             "--target=cpu-reference, found '" +
+                             targetName + "'");
   if (emit == Emit::Object && outputFile == "-")
-    return fail("an object file is written to a file: expected -o OUT");
+    return createStringError(
+        "an object file is written to a file: expected -o OUT");
   if (!headerFile.empty() && headerFile == outputFile)
-    return fail("'" + headerFile + "' is to be written twice");
+    return createStringError("'" + headerFile + "' is to be written twice");
   return llvm::Error::success();
 }
 
@@ -129,8 +117,7 @@ static llvm::Error writeFile(StringRef path, StringRef text) {
   });
 }
 
-/// Does everything between parsing and exit. The message of the error is empty
-/// where diagnostics have said it.
+/// Does everything between parsing and exit.
 static llvm::Error compile(ModuleOp module, llvm::SourceMgr &sources) {
   constexpr unsigned optLevel = 3;
   auto machine = createHostMachine(cpuName, featureNames, optLevel);
@@ -139,16 +126,16 @@ static llvm::Error compile(ModuleOp module, llvm::SourceMgr &sources) {
   FailureOr<SmallVector<CFunction, 0>> functions =
       prepareFunctions(module, sources);
   if (failed(functions))
-    return fail("");
+    return diagnosedError();
   CPULowering lowering;
   lowering.reference = targetName == "cpu-reference";
-  lowering.threads = !noThreads;
+  lowering.threads = threads;
   if (failed(lowerForCPU(module, lowering)))
-    return fail("");
+    return diagnosedError();
   for (CFunction &function : *functions) {
     FailureOr<bool> hasStatus = function.signature.returnsStatus(module);
     if (failed(hasStatus))
-      return fail("");
+      return diagnosedError();
     function.hasStatus = *hasStatus;
   }
 
@@ -178,50 +165,16 @@ static llvm::Error compile(ModuleOp module, llvm::SourceMgr &sources) {
 }
 
 int main(int argc, char **argv) {
-  llvm::setBugReportMsg(
-      "Please report this to the kvq project, with the input and the flags.\n");
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "kvq-compile " << getVersion() << '\n';
-  });
-  cl::ParseCommandLineOptions(
-      argc, argv,
+  parseCommandLine(
+      argc, argv, "kvq-compile", category,
       "compile an MLIR module ahead of time\n\n"
       "Lowers the module and writes it as MLIR, LLVM IR or an object file for "
       "this\nmachine. With --header a C program can call its public "
       "functions.\n");
-
-  auto report = [](llvm::Error error) {
-    llvm::handleAllErrors(
-        std::move(error), [](const llvm::ErrorInfoBase &info) {
-          if (!info.message().empty())
-            llvm::errs() << "error: " << info.message() << '\n';
-        });
-    return 1;
-  };
   if (llvm::Error error = checkOptions())
-    return report(std::move(error));
-
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> buffer =
-      openInputFile(inputFile, &message);
-  if (!buffer)
-    return report(fail(message));
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-
+    return reportError(std::move(error));
   DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
   registerExecutionEngine(registry);
-  MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
-    return 1;
-  if (llvm::Error error = compile(*module, sources))
-    return report(std::move(error));
-  return 0;
+  return runOnModule(inputFile, registry, compile);
 }

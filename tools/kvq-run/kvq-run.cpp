@@ -3,23 +3,17 @@
 #include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "kvq/ExecutionEngine/CPUPipeline.h"
 #include "kvq/ExecutionEngine/CompiledEntry.h"
-#include "kvq/InitAllDialects.h"
-#include "kvq/InitAllExtensions.h"
-#include "kvq/Support/Version.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
+#include "kvq/Tools/ModuleTool.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Errc.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/PrettyStackTrace.h"
-#include "llvm/Support/SourceMgr.h"
 #include <chrono>
 
 using namespace kvq;
 using namespace mlir;
+using llvm::createStringError;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("kvq-run options");
@@ -56,6 +50,13 @@ static cl::list<std::string> argumentTexts(
         "uint16"),
     cl::cat(category));
 
+static cl::list<std::string> layoutTexts(
+    "layout", cl::value_desc("I:STRIDE,...[+OFFSET]"),
+    cl::desc("The strides and the offset, in elements, of memref argument I, "
+             "where its type leaves them open. Without it strides are those of "
+             "a dense array and the offset is 0"),
+    cl::cat(category));
+
 static cl::list<std::string> resultFiles(
     "result", cl::value_desc("FILE.npy"),
     cl::desc("Where to write the next result of the function. Results without "
@@ -68,10 +69,10 @@ static cl::list<std::string>
                        "file"),
               cl::cat(category));
 
-static cl::opt<bool>
-    noThreads("no-threads",
-              cl::desc("Compile target cpu to code that runs in one thread"),
-              cl::cat(category));
+static cl::opt<CPUThreads>
+    threads("parallel", cl::desc("What runs the parallel loops of target cpu:"),
+            getCPUThreadsValues(), cl::init(CPUThreads::Async),
+            cl::cat(category));
 
 static cl::opt<unsigned> repeat(
     "repeat", cl::value_desc("N"), cl::init(1),
@@ -105,10 +106,6 @@ private:
 };
 } // namespace
 
-static llvm::Error fail(const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, what);
-}
-
 static std::string describeArgument(size_t index, StringRef name) {
   std::string text = "argument " + std::to_string(index);
   if (!name.empty())
@@ -123,20 +120,58 @@ parseSaves(const EntrySignature &signature, ArrayRef<std::string> names) {
     auto [number, file] = text.split(':');
     size_t index;
     if (number.getAsInteger(10, index) || file.empty())
-      return fail("expected --save=I:FILE.npy, found '--save=" + text + "'");
+      return createStringError(
+          "expected --save=I:FILE.npy, found '--save=" + text + "'");
     if (index >= signature.arguments.size())
-      return fail("--save=" + text + ": '" + signature.name + "' has " +
-                  Twine(signature.arguments.size()) + " arguments");
+      return createStringError("--save=" + text + ": '" + signature.name +
+                               "' has " + Twine(signature.arguments.size()) +
+                               " arguments");
     if (!signature.arguments[index].isMemRef) {
       std::string type;
       llvm::raw_string_ostream(type) << signature.arguments[index].type;
-      return fail("--save=" + text + ": expected " +
-                  describeArgument(index, names[index]) +
-                  " to be a memref, found " + type);
+      return createStringError("--save=" + text + ": expected " +
+                               describeArgument(index, names[index]) +
+                               " to be a memref, found " + type);
     }
     saves.push_back({index, file});
   }
   return saves;
+}
+
+/// Fills in the layouts that types of arguments leave open.
+static llvm::Error applyLayouts(EntrySignature &signature,
+                                ArrayRef<std::string> names) {
+  llvm::SmallDenseSet<size_t> seen;
+  for (StringRef text : layoutTexts) {
+    auto [number, layout] = text.split(':');
+    auto [strideText, offsetText] = layout.split('+');
+    size_t index;
+    int64_t offset = 0;
+    SmallVector<int64_t> strides;
+    bool isWrong =
+        number.getAsInteger(10, index) || strideText.empty() ||
+        (layout.contains('+') && offsetText.getAsInteger(10, offset));
+    for (StringRef word : llvm::split(strideText, ','))
+      isWrong |= word.getAsInteger(10, strides.emplace_back());
+    if (isWrong)
+      return createStringError(
+          "expected --layout=I:STRIDE,...[+OFFSET], found '--layout=" + text +
+          "'");
+    if (index >= signature.arguments.size())
+      return createStringError("--layout=" + text + ": '" + signature.name +
+                               "' has " + Twine(signature.arguments.size()) +
+                               " arguments");
+    if (!seen.insert(index).second)
+      return createStringError("--layout=" + text +
+                               ": the argument has a layout already");
+    HostType &type = signature.arguments[index];
+    llvm::Expected<HostType> strided = type.withLayout(strides, offset);
+    if (!strided)
+      return createStringError(describeArgument(index, names[index]) + ": " +
+                               llvm::toString(strided.takeError()));
+    type = std::move(*strided);
+  }
+  return llvm::Error::success();
 }
 
 /// Checks what needs no file: the numbers of arguments and results, and that
@@ -144,19 +179,21 @@ parseSaves(const EntrySignature &signature, ArrayRef<std::string> names) {
 static llvm::Error checkCounts(const EntrySignature &signature,
                                ArrayRef<Save> saves) {
   if (argumentTexts.size() != signature.arguments.size())
-    return fail("'" + Twine(signature.name) + "' takes " +
-                Twine(signature.arguments.size()) + " arguments, found " +
-                Twine(argumentTexts.size()) + " of --arg");
+    return createStringError("'" + Twine(signature.name) + "' takes " +
+                             Twine(signature.arguments.size()) +
+                             " arguments, found " +
+                             Twine(argumentTexts.size()) + " of --arg");
   if (resultFiles.size() > signature.results.size())
-    return fail("'" + Twine(signature.name) + "' has " +
-                Twine(signature.results.size()) + " results, found " +
-                Twine(resultFiles.size()) + " of --result");
+    return createStringError("'" + Twine(signature.name) + "' has " +
+                             Twine(signature.results.size()) +
+                             " results, found " + Twine(resultFiles.size()) +
+                             " of --result");
   if (repeat == 0)
-    return fail("expected --repeat of at least 1, found 0");
+    return createStringError("expected --repeat of at least 1, found 0");
   llvm::StringSet<> files;
   auto add = [&](StringRef file) -> llvm::Error {
     if (!files.insert(file).second)
-      return fail("'" + file + "' is to be written twice");
+      return createStringError("'" + file + "' is to be written twice");
     return llvm::Error::success();
   };
   for (StringRef file : resultFiles)
@@ -175,8 +212,8 @@ makeArguments(const EntrySignature &signature, ArrayRef<std::string> names) {
     llvm::Expected<HostArgument> argument =
         makeArgument(type, argumentTexts[index]);
     if (!argument)
-      return fail(describeArgument(index, names[index]) + ": " +
-                  llvm::toString(argument.takeError()));
+      return createStringError(describeArgument(index, names[index]) + ": " +
+                               llvm::toString(argument.takeError()));
     arguments.push_back(std::move(*argument));
   }
   return arguments;
@@ -232,18 +269,19 @@ static void printValues(const EntrySignature &signature,
                  << " bytes\n";
 }
 
-/// Does everything between parsing and exit. The message of the error is empty
-/// where diagnostics have said it.
+/// Does everything between parsing and exit.
 static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
   FailureOr<EntrySignature> signature = EntrySignature::get(module, entryName);
   if (failed(signature))
-    return fail("");
+    return diagnosedError();
   SmallVector<std::string> names =
       getArgumentNames(module.lookupSymbol<func::FuncOp>(entryName), sources);
   auto saves = parseSaves(*signature, names);
   if (!saves)
     return saves.takeError();
   if (llvm::Error error = checkCounts(*signature, *saves))
+    return error;
+  if (llvm::Error error = applyLayouts(*signature, names))
     return error;
   Timer loadTimer;
   auto arguments = makeArguments(*signature, names);
@@ -256,9 +294,9 @@ static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
   Timer lowerTimer;
   CPULowering lowering;
   lowering.reference = target == Target::CPUReference;
-  lowering.threads = !noThreads;
+  lowering.threads = threads;
   if (failed(lowerForCPU(module, lowering)))
-    return fail("");
+    return diagnosedError();
   double lowerSeconds = lowerTimer.seconds();
 
   Timer compileTimer;
@@ -301,48 +339,15 @@ static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
 }
 
 int main(int argc, char **argv) {
-  llvm::setBugReportMsg(
-      "Please report this to the kvq project, with the input and the flags.\n");
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter(
-      [](llvm::raw_ostream &os) { os << "kvq-run " << getVersion() << '\n'; });
-  cl::ParseCommandLineOptions(
-      argc, argv,
+  parseCommandLine(
+      argc, argv, "kvq-run", category,
       "run a function of an MLIR module on NumPy arrays\n\n"
       "Compiles the module for this processor, calls --entry with one --arg "
       "for each\nargument, and writes what --result and --save ask for. Memref "
       "arguments are\nin-out. On an error it prints what was found and what "
       "would be accepted, writes\nno file, and exits with 1.\n");
-
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> buffer =
-      openInputFile(inputFile, &message);
-  if (!buffer) {
-    llvm::errs() << "error: " << message << '\n';
-    return 1;
-  }
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-
   DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
   registerExecutionEngine(registry);
-  MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
-    return 1;
-  if (llvm::Error error = run(*module, sources)) {
-    llvm::handleAllErrors(std::move(error),
-                          [](const llvm::ErrorInfoBase &info) {
-                            if (info.message().empty())
-                              return;
-                            llvm::errs() << "error: " << info.message() << '\n';
-                          });
-    return 1;
-  }
-  return 0;
+  return runOnModule(inputFile, registry, run);
 }

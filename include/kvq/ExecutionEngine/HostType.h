@@ -33,6 +33,12 @@ struct HostType {
   llvm::SmallVector<int64_t> strides;
   int64_t offset = 0;
 
+  /// Returns this memref type with the strides and the offset that it leaves
+  /// open filled in, in elements. Fails with "expected X, found Y" where they
+  /// are not what the type says, and for types without a strided layout.
+  llvm::Expected<HostType> withLayout(llvm::ArrayRef<int64_t> newStrides,
+                                      int64_t newOffset) const;
+
   /// The size of a stored element in bytes; of a pair for packed ones.
   unsigned elementSize() const { return getStoredType(element).size; }
 

@@ -10,9 +10,9 @@
 
 namespace kvq {
 
-/// Returns the file names of MLIR's runtime libraries that define what a
-/// lowered module declares: asynchronous tasks, copies of strided memrefs,
-/// APFloat.
+/// Returns the file names of LLVM's runtime libraries that define what a
+/// lowered module calls: asynchronous tasks, copies of strided memrefs,
+/// APFloat, OpenMP.
 llvm::SmallVector<std::string> getRuntimeLibraries(mlir::ModuleOp module);
 
 /// Returns the paths of these libraries. Fails if one is not installed.

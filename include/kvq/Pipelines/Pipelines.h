@@ -11,6 +11,25 @@ class OpPassManager;
 
 namespace kvq {
 
+/// What runs parallel loops on the CPU.
+enum class CPUThreads {
+  /// The calling thread alone.
+  None,
+  /// The thread pool of MLIR's async runtime (libmlir_async_runtime).
+  Async,
+  /// OpenMP (libomp).
+  OpenMP
+};
+
+/// The values of an option `threads` of a pipeline or a tool.
+inline llvm::cl::ValuesClass getCPUThreadsValues() {
+  return llvm::cl::values(
+      clEnumValN(CPUThreads::None, "none", "the calling thread alone"),
+      clEnumValN(CPUThreads::Async, "async",
+                 "the thread pool of MLIR's libmlir_async_runtime"),
+      clEnumValN(CPUThreads::OpenMP, "openmp", "the OpenMP runtime libomp"));
+}
+
 /// Options of `kvq-to-cpu`.
 struct KVQToCPUOptions : public mlir::PassPipelineOptions<KVQToCPUOptions> {
   Option<bool> reference{
@@ -18,11 +37,11 @@ struct KVQToCPUOptions : public mlir::PassPipelineOptions<KVQToCPUOptions> {
       llvm::cl::desc("Lower to plain scalar loops, the meaning of the dialect, "
                      "instead of vectors and threads"),
       llvm::cl::init(false)};
-  Option<bool> threads{
+  Option<CPUThreads> threads{
       *this, "threads",
-      llvm::cl::desc("Run parallel loops on MLIR's async runtime; the lowered "
-                     "module then needs libmlir_async_runtime"),
-      llvm::cl::init(true)};
+      llvm::cl::desc("What runs parallel loops. The lowered module needs its "
+                     "library; results are the same with all of them"),
+      llvm::cl::init(CPUThreads::Async), getCPUThreadsValues()};
 };
 
 /// Adds the passes that lower a module with `kvq` operations, on tensors or

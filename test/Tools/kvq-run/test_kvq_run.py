@@ -17,7 +17,7 @@ BASIC = os.path.join(os.path.dirname(__file__), "Inputs", "basic.mlir")
 def run(request, tmp_path):
     """Calls an entry; returns (results, saved memrefs) as arrays."""
 
-    def call(entry, *args, results=0, saves=(), ok=True):
+    def call(entry, *args, results=0, saves=(), flags=(), ok=True):
         command = [RUN, BASIC, f"--entry={entry}", f"--target={request.param}"]
         for i, arg in enumerate(args):
             if isinstance(arg, np.ndarray):
@@ -28,7 +28,7 @@ def run(request, tmp_path):
         command += [f"--result={path}" for path in outputs]
         saved = [tmp_path / f"save{i}.npy" for i in saves]
         command += [f"--save={i}:{path}" for i, path in zip(saves, saved)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run([*command, *flags], capture_output=True, text=True)
         if not ok:
             assert done.returncode == 1, done
             assert not any(path.exists() for path in outputs + saved)
@@ -182,6 +182,56 @@ def test_dynamic_layout(run):
     x = np.arange(6, dtype="f").reshape(2, 3)
     [value], _ = run("dynamic_layout", x, results=1)
     assert value == 5
+
+
+@pytest.mark.parametrize("flags, layout", [
+    ((), (0, 6, 2)),
+    (["--layout=0:8,2"], (0, 8, 2)),
+    (["--layout=0:64,2+5"], (5, 64, 2)),
+])
+def test_chosen_layout(run, flags, layout):
+    x = np.arange(6, dtype="f").reshape(2, 3)
+    results, [saved] = run("layout_of", x, results=4, saves=[0], flags=flags)
+    assert [*map(int, results[:3])] == [*layout] and results[3] == 5
+    np.testing.assert_array_equal(saved, x)
+
+
+@pytest.mark.parametrize("flags", [[], ["--layout=0:4,1"], ["--layout=0:10,1+6"]])
+def test_chosen_layout_of_4_bit_elements(run, flags):
+    """Strides and the offset count elements, not bytes."""
+    x = np.arange(1, 7, dtype=np.uint8).reshape(3, 2) * 37
+    _, saved = run("copy_rows", x, np.zeros((3, 2), np.uint8), saves=[0, 1], flags=flags)
+    for array in saved:
+        np.testing.assert_array_equal(array, x)
+
+
+F32 = np.zeros((2, 3), "f")
+E2M1 = [np.zeros((3, 2), np.uint8)] * 2
+
+
+@pytest.mark.parametrize("entry, arguments, layout, message", [
+    ("layout_of", [F32], "0:8,3", "argument 0 (%x): expected stride 1 to be 2 for "
+     "memref<2x3xf32, strided<[?, 2], offset: ?>>, found 3"),
+    ("layout_of", [F32], "0:8", "expected 2 strides for"),
+    ("layout_of", [F32], "0:-8,2", "a negative stride or offset cannot be made"),
+    ("layout_of", [F32], "0:8,2+-1", "a negative stride or offset cannot be made"),
+    ("layout_of", [F32], "0:2,2", "the elements of the layout overlap"),
+    ("layout_of", [F32], "0:4611686018427387904,2", "the layout is too large"),
+    ("strided", [F32], "0:8,2+4", "expected an offset of 5 for"),
+    ("copy_rows", E2M1, "0:5,1", "needs even outer strides, found 5"),
+    ("copy_rows", E2M1, "0:4,1+1", "needs an even offset"),
+    ("keep_i32", [np.zeros((2, 2), "i4")], "0:2,1", "expected no layout, as only "
+     "memrefs with a strided layout leave one open, for memref<?x?xi32>"),
+    ("layout_of", [F32], "1:8,2", "'layout_of' has 1 arguments"),
+    ("layout_of", [F32], "0", "expected --layout=I:STRIDE,...[+OFFSET], found"),
+    ("layout_of", [F32], "0:8,2+", "expected --layout=I:STRIDE,...[+OFFSET], found"),
+    ("layout_of", [F32], "0:8,x", "expected --layout=I:STRIDE,...[+OFFSET], found"),
+    ("layout_of", [F32], "x:8,2", "expected --layout=I:STRIDE,...[+OFFSET], found"),
+    ("layout_of", [F32], "0:8,2 --layout=0:8,2", "has a layout already"),
+])
+def test_layouts_that_cannot_be_chosen(run, entry, arguments, layout, message):
+    flags = f"--layout={layout}".split()
+    assert message in run(entry, *arguments, saves=[0], flags=flags, ok=False)
 
 
 @pytest.mark.parametrize("entry", ["overlapping", "broadcast"])

@@ -103,6 +103,37 @@ func.func @dynamic_layout(
   return %v : f32
 }
 
+// What the caller chose, and the last element by it.
+func.func @layout_of(%x: memref<2x3xf32, strided<[?, 2], offset: ?>>)
+    -> (index, index, index, f32) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %base, %offset, %sizes:2, %strides:2 = memref.extract_strided_metadata %x
+      : memref<2x3xf32, strided<[?, 2], offset: ?>>
+      -> memref<f32>, index, index, index, index, index
+  %v = memref.load %x[%c1, %c2]
+      : memref<2x3xf32, strided<[?, 2], offset: ?>>
+  return %offset, %strides#0, %strides#1, %v : index, index, index, f32
+}
+
+// 4-bit elements, two in a byte.
+func.func @copy_rows(
+    %x: memref<3x4xf4E2M1FN, strided<[?, 1], offset: ?>>,
+    %y: memref<3x4xf4E2M1FN>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c3 step %c1 {
+    scf.for %j = %c0 to %c4 step %c1 {
+      %v = memref.load %x[%i, %j]
+          : memref<3x4xf4E2M1FN, strided<[?, 1], offset: ?>>
+      memref.store %v, %y[%i, %j] : memref<3x4xf4E2M1FN>
+    }
+  }
+  return
+}
+
 func.func @overlapping(%x: memref<2x3xf32, strided<[2, 1]>>) { return }
 func.func @broadcast(%x: memref<2x3xf32, strided<[0, 1]>>) { return }
 
