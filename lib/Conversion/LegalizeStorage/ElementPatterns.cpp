@@ -82,6 +82,25 @@ struct AccessBytes : ConversionPattern {
   }
 };
 
+/// A pattern for accesses of 4-bit elements.
+template <typename Op>
+struct PackedAccess : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  using OpAdaptor = typename OpConversionPattern<Op>::OpAdaptor;
+
+  virtual void rewrite(Op op, OpAdaptor adaptor,
+                       ConversionPatternRewriter &rewriter) const = 0;
+
+  LogicalResult
+  matchAndRewrite(Op op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const final {
+    if (llvm::none_of(op->getOperandTypes(), kvq::detail::isPackedMemRef))
+      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+    rewrite(op, adaptor, rewriter);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Single 4-bit elements
 //===----------------------------------------------------------------------===//
@@ -141,33 +160,25 @@ void storeNibble(OpBuilder &builder, Location loc, Value element, Value memref,
                           nontemporal);
 }
 
-struct LoadElement : OpConversionPattern<memref::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LoadElement : PackedAccess<memref::LoadOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(memref::LoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getMemRefType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(memref::LoadOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOp(op,
                        loadNibble(rewriter, op.getLoc(), adaptor.getMemref(),
                                   adaptor.getIndices(), op.getNontemporal()));
-    return success();
   }
 };
 
-struct StoreElement : OpConversionPattern<memref::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct StoreElement : PackedAccess<memref::StoreOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(memref::StoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getMemRefType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(memref::StoreOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     storeNibble(rewriter, op.getLoc(), adaptor.getValue(), adaptor.getMemref(),
                 adaptor.getIndices(), op.getNontemporal());
     rewriter.eraseOp(op);
-    return success();
   }
 };
 
@@ -225,14 +236,11 @@ SmallVector<Value> advance(OpBuilder &builder, Location loc, ValueRange indices,
   return result;
 }
 
-struct LoadVector : OpConversionPattern<vector::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LoadVector : PackedAccess<vector::LoadOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(vector::LoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getMemRefType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(vector::LoadOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     VectorType type = op.getVectorType();
     ValueRange indices = adaptor.getIndices();
@@ -253,25 +261,21 @@ struct LoadVector : OpConversionPattern<vector::LoadOp> {
         rewriter.eraseOp(op);
       else
         rewriter.replaceOp(op, unpack(rewriter, loc, bytes));
-      return success();
+      return;
     }
     SmallVector<Value> elements;
     for (int64_t i = 0; i < type.getNumElements(); ++i)
       elements.push_back(loadNibble(rewriter, loc, adaptor.getBase(),
                                     advance(rewriter, loc, indices, i)));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
-    return success();
   }
 };
 
-struct StoreVector : OpConversionPattern<vector::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct StoreVector : PackedAccess<vector::StoreOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(vector::StoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getMemRefType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(vector::StoreOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     VectorType type = op.getVectorType();
     ValueRange indices = adaptor.getIndices();
@@ -280,7 +284,7 @@ struct StoreVector : OpConversionPattern<vector::StoreOp> {
       rewriter.replaceOpWithNewOp<vector::StoreOp>(
           op, pack(rewriter, loc, elements), adaptor.getBase(),
           byteIndices(rewriter, loc, indices), op.getNontemporal());
-      return success();
+      return;
     }
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       Value element = vector::ExtractOp::create(rewriter, loc, elements, i);
@@ -288,18 +292,14 @@ struct StoreVector : OpConversionPattern<vector::StoreOp> {
                   advance(rewriter, loc, indices, i));
     }
     rewriter.eraseOp(op);
-    return success();
   }
 };
 
-struct TransferRead : OpConversionPattern<vector::TransferReadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct TransferRead : PackedAccess<vector::TransferReadOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(vector::TransferReadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getBase().getType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(vector::TransferReadOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Type i8 = rewriter.getI8Type();
     // Sizes are even: a byte is in bounds or out of bounds as a whole.
@@ -315,25 +315,20 @@ struct TransferRead : OpConversionPattern<vector::TransferReadOp> {
         op.getPermutationMapAttr(), both, /*mask=*/Value(),
         op.getInBoundsAttr());
     rewriter.replaceOp(op, unpack(rewriter, loc, bytes));
-    return success();
   }
 };
 
-struct TransferWrite : OpConversionPattern<vector::TransferWriteOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct TransferWrite : PackedAccess<vector::TransferWriteOp> {
+  using PackedAccess::PackedAccess;
 
-  LogicalResult
-  matchAndRewrite(vector::TransferWriteOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!kvq::detail::isPackedMemRef(op.getBase().getType()))
-      return rewriter.notifyMatchFailure(op, "not 4-bit elements");
+  void rewrite(vector::TransferWriteOp op, OpAdaptor adaptor,
+               ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     vector::TransferWriteOp::create(
         rewriter, loc, pack(rewriter, loc, adaptor.getValueToStore()),
         adaptor.getBase(), byteIndices(rewriter, loc, adaptor.getIndices()),
         op.getPermutationMapAttr(), /*mask=*/Value(), op.getInBoundsAttr());
     rewriter.eraseOp(op);
-    return success();
   }
 };
 
