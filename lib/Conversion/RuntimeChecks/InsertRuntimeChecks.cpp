@@ -30,11 +30,6 @@ static bool isGuarded(Operation *op) {
          !isa<CacheDataOp, CacheScalesOp, CacheGlobalScaleOp, MakeCacheOp>(op);
 }
 
-static Value isZero(OpBuilder &b, Location loc, Value status) {
-  Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, status, zero);
-}
-
 namespace {
 
 /// Adds checks and the status to the functions that need one.
@@ -126,22 +121,12 @@ LogicalResult StatusInserter::guard(Operation *op, Value status) {
 
   Value current = memref::LoadOp::create(b, loc, status);
   if (!list->empty()) {
-    for (OperandChecks::Check &check : *list) {
-      Value good = isZero(b, loc, current);
-      auto branch = scf::IfOp::create(b, loc, b.getI32Type(), good,
-                                      /*withElseRegion=*/true);
-      OpBuilder then = branch.getThenBodyBuilder();
-      scf::YieldOp::create(then, loc, check(then, loc));
-      OpBuilder other = branch.getElseBodyBuilder();
-      scf::YieldOp::create(other, loc, current);
-      current = branch.getResult(0);
-    }
+    current = OperandChecks::emit(b, loc, *list, current);
     memref::StoreOp::create(b, loc, current, status);
   }
   if (isa<MakeCacheOp>(op))
     return success();
-  auto branch = scf::IfOp::create(b, loc, isZero(b, loc, current));
-  op->moveBefore(branch.thenBlock()->getTerminator());
+  OperandChecks::guard(b, op, current);
   ++numGuarded;
   return success();
 }
@@ -152,7 +137,8 @@ void StatusInserter::mergeCall(func::CallOp call, Value status) {
   // Only a call without results can be left out.
   if (call.getNumResults() == 0) {
     Value current = memref::LoadOp::create(b, loc, status);
-    auto branch = scf::IfOp::create(b, loc, isZero(b, loc, current));
+    auto branch =
+        scf::IfOp::create(b, loc, OperandChecks::isZero(b, loc, current));
     b.setInsertionPointToStart(branch.thenBlock());
   }
   SmallVector<Type> types(call.getResultTypes());
@@ -160,8 +146,9 @@ void StatusInserter::mergeCall(func::CallOp call, Value status) {
   auto newCall = func::CallOp::create(b, loc, types, call.getOperands());
   newCall->setAttrs(call->getAttrs());
   Value current = memref::LoadOp::create(b, loc, status);
-  Value merged = arith::SelectOp::create(b, loc, isZero(b, loc, current),
-                                         newCall->getResults().back(), current);
+  Value merged =
+      arith::SelectOp::create(b, loc, OperandChecks::isZero(b, loc, current),
+                              newCall->getResults().back(), current);
   memref::StoreOp::create(b, loc, merged, status);
   call->replaceAllUsesWith(newCall->getResults().drop_back());
   call->erase();

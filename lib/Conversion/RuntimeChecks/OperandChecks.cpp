@@ -129,9 +129,11 @@ void OperandChecks::addQuantization(Value values, Value data, Value scales,
             format.getBlockSize());
   }
   if (globalScale) {
-    // At the function's entry, as the operation may be in a loop.
-    OpBuilder entry =
-        OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().front());
+    // Not in a sequential loop, and not shared by the iterations of a parallel
+    // one.
+    Operation *scope =
+        op->getParentWithTrait<OpTrait::AutomaticAllocationScope>();
+    OpBuilder entry = OpBuilder::atBlockBegin(&scope->getRegion(0).front());
     Value slot = memref::AllocaOp::create(
         entry, op->getLoc(), MemRefType::get({}, entry.getF32Type()));
     addCall("global_scale",
@@ -382,4 +384,30 @@ FailureOr<SmallVector<OperandChecks::Check>> OperandChecks::collect() {
   if (failed)
     return failure();
   return std::move(checks);
+}
+
+Value OperandChecks::isZero(OpBuilder &b, Location loc, Value status) {
+  Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, status, zero);
+}
+
+Value OperandChecks::emit(OpBuilder &b, Location loc, ArrayRef<Check> checks,
+                          Value status) {
+  for (const Check &check : checks) {
+    auto branch =
+        scf::IfOp::create(b, loc, b.getI32Type(), isZero(b, loc, status),
+                          /*withElseRegion=*/true);
+    OpBuilder then = branch.getThenBodyBuilder();
+    scf::YieldOp::create(then, loc, check(then, loc));
+    OpBuilder other = branch.getElseBodyBuilder();
+    scf::YieldOp::create(other, loc, status);
+    status = branch.getResult(0);
+  }
+  return status;
+}
+
+void OperandChecks::guard(OpBuilder &b, Operation *op, Value status) {
+  Location loc = op->getLoc();
+  auto branch = scf::IfOp::create(b, loc, isZero(b, loc, status));
+  op->moveBefore(branch.thenBlock()->getTerminator());
 }

@@ -24,6 +24,20 @@ public:
   /// the module has a symbol where a check belongs.
   mlir::FailureOr<llvm::SmallVector<Check>> collect();
 
+  /// Emits `status` == 0.
+  static mlir::Value isZero(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Value status);
+
+  /// Emits checks, each of which runs only if `status` (i32) and those before
+  /// it are 0. Returns the first status that is not 0, or 0.
+  static mlir::Value emit(mlir::OpBuilder &b, mlir::Location loc,
+                          llvm::ArrayRef<Check> checks, mlir::Value status);
+
+  /// Moves `op`, which has no results, into a branch at the builder's place
+  /// that is taken if `status` is 0.
+  static void guard(mlir::OpBuilder &b, mlir::Operation *op,
+                    mlir::Value status);
+
 private:
   using Operands = std::function<llvm::SmallVector<mlir::Value>(
       mlir::OpBuilder &, mlir::Location)>;
