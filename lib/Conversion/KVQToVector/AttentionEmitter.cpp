@@ -41,6 +41,13 @@ AttentionEmitter::Sequence AttentionEmitter::emitSequence(Value index) {
   Sequence s;
   s.index = index;
   s.length = a.seqLens ? b.loadIndex(a.seqLens, index) : a.length;
+  s.positionEnd = s.length;
+  if (a.kvOffset) {
+    s.positionEnd = b.sub(s.length, a.kvOffset);
+    s.length = b.max(b.min(s.positionEnd, a.length), b.index(0));
+  }
+  if (a.queryShift)
+    s.positionEnd = b.add(s.positionEnd, a.queryShift);
   if (a.qoIndptr) {
     s.firstQuery = b.loadIndex(a.qoIndptr, index);
     s.queries = b.sub(b.loadIndex(a.qoIndptr, b.add(index, 1)), s.firstQuery);
@@ -78,7 +85,7 @@ std::pair<Value, Value> AttentionEmitter::emitKeyRange(const Sequence &sequence,
   Value begin = b.index(0), end = sequence.length;
   if (!a.options)
     return {begin, end};
-  Value position = b.add(b.sub(sequence.length, sequence.queries), query);
+  Value position = b.add(b.sub(sequence.positionEnd, sequence.queries), query);
   if (a.options.hasWindowLeft())
     begin = b.max(begin, b.sub(position, a.options.getWindowLeft()));
   if (a.options.getCausal())

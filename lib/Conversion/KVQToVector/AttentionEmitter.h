@@ -28,6 +28,8 @@ struct AttentionOperands {
   /// Number of sequences, and their length where there are no seq_lens.
   mlir::Value sequences, length;
   mlir::Value kvHeads;
+  /// What a part of a larger attention has; null for a whole one.
+  mlir::Value kvOffset = {}, queryShift = {};
 };
 
 /// Emits the loops of attention.
@@ -48,6 +50,8 @@ private:
   /// How a sequence is cut.
   struct Sequence {
     mlir::Value index, length;
+    /// Where the position after the last query is.
+    mlir::Value positionEnd;
     /// The first query's row of q (ragged batches) and the number of queries.
     mlir::Value firstQuery, queries;
     /// Query rows of a KV head, tiles of them, ranges of keys, and items.

@@ -25,7 +25,9 @@ struct AttentionToVector : public ToVectorPattern<AttentionOp> {
                                /*kvSplit=*/0,
                                /*sequences=*/b.size(op.getK(), 0),
                                /*length=*/b.size(op.getK(), 1),
-                               /*kvHeads=*/b.size(op.getK(), 2)};
+                               /*kvHeads=*/b.size(op.getK(), 2),
+                               op.getKvOffset(),
+                               op.getQueryShift()};
     std::unique_ptr<RowReader> keys = createDenseRowReader(op.getK());
     std::unique_ptr<RowReader> values = createDenseRowReader(op.getV());
     AttentionEmitter(b, operands, *keys, *values).emit();

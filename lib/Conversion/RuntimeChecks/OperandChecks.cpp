@@ -7,6 +7,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <limits>
 
 using namespace mlir;
 using namespace kvq;
@@ -337,9 +338,13 @@ void OperandChecks::addFor(AttentionOp op) {
   }
   addQueries(q, op.getQoIndptr(), op.getOutput(), op.getLse(), op.getSinks(),
              /*leading=*/0);
+  // Of a part, the lengths of the whole may go past the part.
+  bool isPart = bool(op.getKvOffset());
   if (seqLens)
     addCall("max_len", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-      return {seqLens, getSize(b, loc, k, 1)};
+      Value most = isPart ? getInt(b, loc, std::numeric_limits<int32_t>::max())
+                          : getSize(b, loc, k, 1);
+      return {seqLens, most};
     });
 }
 

@@ -188,3 +188,15 @@ func.func @quantize_in_loop(%x: memref<3x32xf32>, %g: f32, %d: memref<3x32xf8E4M
   }
   return
 }
+
+// -----
+
+// The lengths of the whole go past a part, but none is negative.
+// CHECK-LABEL: func @part_of_attention
+// CHECK: %[[MOST:.*]] = arith.constant 2147483647 : i64
+// CHECK: func.call @kvq_check_max_len(%{{.*}}, %[[MOST]])
+// CHECK: kvq.attention
+func.func @part_of_attention(%q: memref<2x3x8x64xf32>, %k: memref<2x5x2x64xf32>, %len: memref<2xi32>, %scale: f32, %first: index, %o: memref<2x3x8x64xf32>) {
+  kvq.attention ins(%q, %k, %k : memref<2x3x8x64xf32>, memref<2x5x2x64xf32>, memref<2x5x2x64xf32>) seq_lens(%len : memref<2xi32>) scale(%scale) kv_offset(%first) outs(%o : memref<2x3x8x64xf32>)
+  return
+}

@@ -70,6 +70,38 @@ func.func @attention(%q: memref<2x1x8x64xf16>, %k: memref<2x6x2x64xf32>, %v: mem
   return
 }
 
+// CHECK-LABEL: func @part_of_attention
+func.func @part_of_attention(%q: memref<2x1x8x64xf16>, %k: memref<2x6x2x64xf32>, %len: memref<2xi32>, %scale: f32, %o: memref<2x1x8x64xf32>, %lse: memref<2x1x8xf32>) {
+  // CHECK-DAG: %[[FIRST:.*]] = arith.constant 4
+  // CHECK-DAG: %[[SHIFT:.*]] = arith.constant -1
+  // CHECK: kvq.attention {{.*}} kv_offset(%[[FIRST]]) query_shift(%[[SHIFT]])
+  %first = arith.constant 4 : index
+  %shift = arith.constant -1 : index
+  kvq.attention ins(%q, %k, %k : memref<2x1x8x64xf16>, memref<2x6x2x64xf32>, memref<2x6x2x64xf32>) seq_lens(%len : memref<2xi32>) scale(%scale) kv_offset(%first) query_shift(%shift)
+      outs(%o, %lse : memref<2x1x8x64xf32>, memref<2x1x8xf32>)
+  return
+}
+
+// The parts of a handle are views that stay while they are used: those of an
+// argument have no maker to fold with.
+// CHECK-LABEL: func @accessors
+func.func @accessors(%k: !k, %i: index, %f: f32) {
+  // CHECK-DAG: %[[D:.*]] = kvq.cache_data
+  // CHECK-DAG: %[[S:.*]] = kvq.cache_scales
+  // CHECK-DAG: %[[G:.*]] = kvq.cache_global_scale
+  // CHECK: kvq.dequantize ins(%[[D]], %[[S]] : {{.*}}) global_scale(%{{.*}})
+  // CHECK: memref.store %{{.*}}, %[[G]][]
+  // CHECK-NOT: memref.dealloc %[[D]]
+  %d = kvq.cache_data %k : !k -> memref<?x16x8x128xf4E2M1FN, strided<[?, ?, ?, 1], offset: ?>>
+  %s = kvq.cache_scales %k : !k -> memref<?x16x8x8xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>
+  %g = kvq.cache_global_scale %k : !k -> memref<f32>
+  %y = memref.alloc(%i) : memref<?x16x8x128xf32>
+  kvq.dequantize ins(%d, %s : memref<?x16x8x128xf4E2M1FN, strided<[?, ?, ?, 1], offset: ?>>, memref<?x16x8x8xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>) global_scale(%f) outs(%y : memref<?x16x8x128xf32>) {format = #kvq.format<nvfp4>}
+  %first = memref.load %y[%i, %i, %i, %i] : memref<?x16x8x128xf32>
+  memref.store %first, %g[] : memref<f32>
+  return
+}
+
 // Buffers that are allocated here are freed after their last use, and stay
 // although nobody reads the partial results but merge_states.
 // CHECK-LABEL: func @split

@@ -438,6 +438,14 @@ func.func @attention_k_batch(%q: memref<3x4x8x64xf32>, %k: memref<2x5x2x64xf32>,
 
 // -----
 
+func.func @attention_kv_offset(%q: memref<2x4x8x64xf32>, %k: memref<2x5x2x64xf32>, %o: memref<2x4x8x64xf32>, %scale: f32, %first: index) {
+  // expected-error @+1 {{has kv_offset without seq_lens, which it counts from}}
+  kvq.attention ins(%q, %k, %k : memref<2x4x8x64xf32>, memref<2x5x2x64xf32>, memref<2x5x2x64xf32>) scale(%scale) kv_offset(%first) outs(%o : memref<2x4x8x64xf32>)
+  return
+}
+
+// -----
+
 func.func @attention_seq_lens(%q: memref<2x4x8x64xf32>, %k: memref<2x5x2x64xf32>, %len: memref<3xi32>, %o: memref<2x4x8x64xf32>, %scale: f32) {
   // expected-error @+1 {{seq_lens has shape [3], expected [2] (one per sequence of k)}}
   kvq.attention ins(%q, %k, %k : memref<2x4x8x64xf32>, memref<2x5x2x64xf32>, memref<2x5x2x64xf32>) seq_lens(%len : memref<3xi32>) scale(%scale) outs(%o : memref<2x4x8x64xf32>)

@@ -119,6 +119,14 @@ func.func @attention(%q: tensor<2x1x8x64xf16>, %k: tensor<2x?x2x64xf32>, %v: ten
   return %o, %lse : tensor<2x1x8x32xf16>, tensor<2x1x8xf32>
 }
 
+// CHECK-LABEL: func @part_of_attention
+func.func @part_of_attention(%q: memref<2x3x8x64xf16>, %k: memref<2x?x2x64xf32>, %len: memref<2xi32>, %scale: f32, %first: index, %shift: index, %o: memref<2x3x8x64xf32>, %lse: memref<2x3x8xf32>) {
+  // CHECK: kvq.attention {{.*}} seq_lens(%{{.*}} : memref<2xi32>) scale(%{{.*}}) kv_offset(%{{.*}}) query_shift(%{{.*}}) outs
+  kvq.attention ins(%q, %k, %k : memref<2x3x8x64xf16>, memref<2x?x2x64xf32>, memref<2x?x2x64xf32>) seq_lens(%len : memref<2xi32>) scale(%scale)
+      kv_offset(%first) query_shift(%shift) outs(%o, %lse : memref<2x3x8x64xf32>, memref<2x3x8xf32>)
+  return
+}
+
 // CHECK-LABEL: func @dequant_attention
 func.func @dequant_attention(%q: tensor<?x32x128xbf16>, %k: !kh, %v: !vh, %bt: tensor<?x?xi32>, %len: tensor<?xi32>, %qo: tensor<?xi32>,
     %scale: f32, %o0: tensor<?x32x128xbf16>) -> tensor<?x32x128xbf16> {

@@ -489,6 +489,8 @@ LogicalResult AttentionOp::verify() {
       failed(checkShape(*this, "seq_lens", getSeqLens(), {k.getDimSize(0)},
                         "one per sequence of k")))
     return failure();
+  if (getKvOffset() && !getSeqLens())
+    return emitOpError("has kv_offset without seq_lens, which it counts from");
   if (getQoIndptr()) {
     int64_t batch = k.getDimSize(0);
     if (failed(checkShape(*this, "qo_indptr", getQoIndptr(),

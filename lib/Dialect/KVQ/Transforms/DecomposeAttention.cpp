@@ -38,6 +38,8 @@ struct AttentionOperands {
   /// Number of sequences, and their length where there are no seq_lens.
   Value sequences, length;
   Value kvHeads, headDim, valueHeadDim;
+  /// What a part of a larger attention has; null for a whole one.
+  Value kvOffset = {}, queryShift = {};
 };
 
 /// Emits the loops of attention.
@@ -99,6 +101,11 @@ void AttentionEmitter::emit() {
       ValueRange{a.valueHeadDim});
   b.loop(zero, a.sequences, [&](Value sequence) {
     Value length = a.seqLens ? b.loadIndex(a.seqLens, sequence) : a.length;
+    Value keys = length;
+    if (a.kvOffset) {
+      length = b.sub(length, a.kvOffset);
+      keys = b.min(length, a.length);
+    }
     Value first, count;
     if (a.qoIndptr) {
       first = b.loadIndex(a.qoIndptr, sequence);
@@ -108,6 +115,8 @@ void AttentionEmitter::emit() {
     }
     b.loop(zero, count, [&](Value query) {
       Value position = b.add(b.sub(length, count), query);
+      if (a.queryShift)
+        position = b.add(position, a.queryShift);
       b.loop(zero, queryHeads, [&](Value head) {
         Row row;
         row.sequence = sequence;
@@ -118,7 +127,7 @@ void AttentionEmitter::emit() {
           row.queryIndices = {b.add(first, query), head};
         else
           row.queryIndices = {sequence, query, head};
-        emitChunks(row, length, position);
+        emitChunks(row, keys, position);
       });
     });
   });
@@ -272,7 +281,9 @@ struct DecomposeAttention : public DecomposePattern<AttentionOp> {
                                /*length=*/b.size(op.getK(), 1),
                                /*kvHeads=*/b.size(op.getK(), 2),
                                /*headDim=*/b.size(op.getK(), 3),
-                               /*valueHeadDim=*/b.size(op.getV(), 3)};
+                               /*valueHeadDim=*/b.size(op.getV(), 3),
+                               op.getKvOffset(),
+                               op.getQueryShift()};
     auto rowsOf = [&b](Value memref) {
       return
           [&b, memref](Value sequence, Value key, Value head) -> ElementLoader {

@@ -487,6 +487,12 @@ def KVQ_AttentionOp : KVQDestinationStyleOp<"attention", [
     `lse`, `[B, Lq, Hq]` or `[total_q, Hq]` in f32, is the natural logarithm of
     the denominator. A row without keys gives 0, and -inf (or the sink) as lse.
 
+    An operation may be a part of a larger one, as tiling makes them. With
+    `kv_offset` = o, k and v begin at key o of each sequence: the lengths are
+    `seq_lens[b] - o`, and of a length that is not in 0 to L the part admits no
+    key or all L. `query_shift` = s moves the queries: query i of the n of a
+    sequence of length len is at position len - n + i + s.
+
     Example:
 
     ```mlir
@@ -509,13 +515,31 @@ def KVQ_AttentionOp : KVQDestinationStyleOp<"attention", [
     Optional<KVQ_Sinks>:$sinks,
     KVQ_Outputs:$output,
     Optional<KVQ_Lse>:$lse,
+    Optional<Index>:$kvOffset,
+    Optional<Index>:$queryShift,
     OptionalAttr<KVQ_AttentionAttr>:$options
   );
+  let builders = [
+    // An operation that is no part of another.
+    OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::Value":$q,
+                   "::mlir::Value":$k, "::mlir::Value":$v,
+                   "::mlir::Value":$seqLens, "::mlir::Value":$qoIndptr,
+                   "::mlir::Value":$scale, "::mlir::Value":$mask,
+                   "::mlir::Value":$sinks, "::mlir::Value":$output,
+                   "::mlir::Value":$lse, "::kvq::AttentionOptionsAttr":$options),
+    [{
+      build($_builder, $_state, results, q, k, v, seqLens, qoIndptr, scale,
+            mask, sinks, output, lse, /*kvOffset=*/::mlir::Value(),
+            /*queryShift=*/::mlir::Value(), options);
+    }]>
+  ];
   let assemblyFormat = [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     (`seq_lens` `(` $seqLens^ `:` type($seqLens) `)`)?
     (`qo_indptr` `(` $qoIndptr^ `:` type($qoIndptr) `)`)?
     `scale` `(` $scale `)`
+    (`kv_offset` `(` $kvOffset^ `)`)?
+    (`query_shift` `(` $queryShift^ `)`)?
     (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
