@@ -73,3 +73,100 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Tiles of 2 queries of 5: their positions count from the end of the keys, so
+// the queries that follow in other tiles are taken off.
+// CHECK: #[[SHIFT:.*]] = affine_map<()[s0, s1] -> (s0 + s1 - 5)>
+// CHECK-LABEL: func @queries
+// CHECK: scf.for %[[I:.*]] = %{{.*}} step %{{.*}}
+// CHECK:   %[[N:.*]] = affine.min
+// CHECK:   tensor.extract_slice %{{.*}}[0, %[[I]], 0, 0] [2, %[[N]], 8, 64] [1, 1, 1, 1]
+// CHECK:   %[[S:.*]] = affine.apply
+// CHECK:   kvq.attention ins(%{{.*}}, %arg1, %arg1 : tensor<2x?x8x64xf32>, tensor<2x7x2x64xf32>, tensor<2x7x2x64xf32>) scale(%{{.*}}) query_shift(%[[S]])
+func.func @queries(%q: tensor<2x5x8x64xf32>, %k: tensor<2x7x2x64xf32>, %scale: f32, %o: tensor<2x5x8x64xf32>) -> tensor<2x5x8x64xf32> {
+  %0 = kvq.attention ins(%q, %k, %k : tensor<2x5x8x64xf32>, tensor<2x7x2x64xf32>, tensor<2x7x2x64xf32>) scale(%scale) outs(%o : tensor<2x5x8x64xf32>) {options = #kvq.attention<window_left = 2>} -> tensor<2x5x8x64xf32>
+  return %0 : tensor<2x5x8x64xf32>
+}
+
+// Without positions there is nothing to shift.
+// CHECK-LABEL: func @queries_without_positions
+// CHECK: scf.for
+// CHECK: kvq.attention
+// CHECK-NOT: query_shift
+// CHECK: return
+func.func @queries_without_positions(%q: tensor<2x5x8x64xf32>, %k: tensor<2x7x2x64xf32>, %scale: f32, %o: tensor<2x5x8x64xf32>) -> tensor<2x5x8x64xf32> {
+  %0 = kvq.attention ins(%q, %k, %k : tensor<2x5x8x64xf32>, tensor<2x7x2x64xf32>, tensor<2x7x2x64xf32>) scale(%scale) outs(%o : tensor<2x5x8x64xf32>) {options = #kvq.attention<softcap = 3.0>} -> tensor<2x5x8x64xf32>
+  return %0 : tensor<2x5x8x64xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["kvq.attention"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [0, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Keys in tiles of 4: a part of each, and one of the sinks.
+// CHECK-LABEL: func @keys
+// CHECK-SAME: (%[[Q:.*]]: tensor<2x3x8x64xf16>, %[[K:.*]]: tensor<2x11x2x64xf32>, %[[V:.*]]: tensor<2x11x2x32xf32>, %[[LEN:.*]]: tensor<2xi32>, %[[SINKS:.*]]: tensor<8xf32>, %{{.*}}: f32, %[[O:.*]]: tensor<2x3x8x32xf16>)
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.0
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0xFF800000
+// CHECK-DAG: %[[PO:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.*}} : tensor<4x2x3x8x32xf32>)
+// CHECK-DAG: %[[PL:.*]] = linalg.fill ins(%[[NONE]] : f32) outs(%{{.*}} : tensor<4x2x3x8xf32>)
+// CHECK: %[[SINK:.*]] = linalg.broadcast ins(%[[SINKS]] : tensor<8xf32>) outs(%{{.*}} : tensor<1x2x3x8xf32>)
+// CHECK: %[[PLS:.*]] = tensor.insert_slice %[[SINK]] into %[[PL]][3, 0, 0, 0] [1, 2, 3, 8] [1, 1, 1, 1]
+// CHECK: %[[PARTS:.*]]:2 = scf.forall (%[[J:.*]]) = (0) to (11) step (4) shared_outs(%[[A:.*]] = %[[PO]], %[[B:.*]] = %[[PLS]])
+// CHECK:   %[[I:.*]] = affine.apply #{{.*}}()[%[[J]]]
+// CHECK:   %[[OT:.*]] = tensor.extract_slice %[[A]][%[[I]], 0, 0, 0, 0] [1, 2, 3, 8, 32] {{.*}} to tensor<2x3x8x32xf32>
+// CHECK:   %[[LT:.*]] = tensor.extract_slice %[[B]][%[[I]], 0, 0, 0] [1, 2, 3, 8] {{.*}} to tensor<2x3x8xf32>
+// CHECK:   %[[KT:.*]] = tensor.extract_slice %[[K]][0, %[[J]], 0, 0] [2, %[[N:.*]], 2, 64]
+// CHECK:   %[[VT:.*]] = tensor.extract_slice %[[V]][0, %[[J]], 0, 0] [2, %[[N]], 2, 32]
+// CHECK:   %[[R:.*]]:2 = kvq.attention ins(%[[Q]], %[[KT]], %[[VT]] : {{.*}}) seq_lens(%[[LEN]] : tensor<2xi32>) scale(%{{.*}}) kv_offset(%[[J]]) outs(%[[OT]], %[[LT]] : tensor<2x3x8x32xf32>, tensor<2x3x8xf32>)
+// CHECK-SAME: {options = #kvq.attention<causal>}
+// CHECK:   tensor.parallel_insert_slice %[[R]]#0 into %[[A]][%[[I]], 0, 0, 0, 0] [1, 2, 3, 8, 32]
+// CHECK:   tensor.parallel_insert_slice %[[R]]#1 into %[[B]][%[[I]], 0, 0, 0] [1, 2, 3, 8]
+// CHECK: kvq.merge_states ins(%[[PARTS]]#0, %[[PARTS]]#1 : tensor<4x2x3x8x32xf32>, tensor<4x2x3x8xf32>) outs(%[[O]] : tensor<2x3x8x32xf16>) -> tensor<2x3x8x32xf16>
+func.func @keys(%q: tensor<2x3x8x64xf16>, %k: tensor<2x11x2x64xf32>, %v: tensor<2x11x2x32xf32>, %len: tensor<2xi32>, %sinks: tensor<8xf32>, %scale: f32, %o: tensor<2x3x8x32xf16>) -> tensor<2x3x8x32xf16> {
+  %0 = kvq.attention ins(%q, %k, %v : tensor<2x3x8x64xf16>, tensor<2x11x2x64xf32>, tensor<2x11x2x32xf32>) seq_lens(%len : tensor<2xi32>) scale(%scale) sinks(%sinks : tensor<8xf32>)
+      outs(%o : tensor<2x3x8x32xf16>) {options = #kvq.attention<causal>} -> tensor<2x3x8x32xf16>
+  return %0 : tensor<2x3x8x32xf16>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["kvq.attention"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fill:2, %part, %merge, %loop = transform.structured.tile_reduction_using_forall %op by tile_sizes = [0, 0, 0, 4]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Without seq_lens the queries move instead, by the keys after the tile.
+// CHECK: #[[LATER:.*]] = affine_map<(d0)[s0, s1, s2] -> (-(d0 * (s2 ceildiv 4)) + -s0 + s1)>
+// CHECK-LABEL: func @keys_without_lengths
+// CHECK: %[[L:.*]] = tensor.dim %{{.*}}, %c1
+// CHECK: scf.forall (%[[J:.*]]) in (4)
+// CHECK:   %[[N:.*]] = affine.max
+// CHECK:   %[[S:.*]] = affine.apply #[[LATER]](%[[J]])[%[[N]], %[[L]], %[[L]]]
+// CHECK:   kvq.attention {{.*}} scale(%{{.*}}) query_shift(%[[S]]) outs
+func.func @keys_without_lengths(%q: tensor<9x8x64xf16>, %k: tensor<2x?x2x64xf32>, %indptr: tensor<3xi32>, %scale: f32, %o: tensor<9x8x64xf16>) -> tensor<9x8x64xf16> {
+  %0 = kvq.attention ins(%q, %k, %k : tensor<9x8x64xf16>, tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>) qo_indptr(%indptr : tensor<3xi32>) scale(%scale)
+      outs(%o : tensor<9x8x64xf16>) {options = #kvq.attention<causal>} -> tensor<9x8x64xf16>
+  return %0 : tensor<9x8x64xf16>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["kvq.attention"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fill:2, %part, %merge, %loop = transform.structured.tile_reduction_using_forall %op by num_threads = [0, 4]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
