@@ -4,6 +4,7 @@
 #define KVQ_INITALLEXTENSIONS_H
 
 #include "kvq/Conversion/RuntimeChecks/RuntimeVerifiableOpInterfaceImpl.h"
+#include "kvq/Dialect/KVQ/Transforms/AggregatedOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/TilingInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -25,6 +26,7 @@ namespace kvq {
 /// Registers the external interface models that the pipelines need: promised
 /// interfaces that nobody registers abort at their first use.
 inline void registerAllExtensions(mlir::DialectRegistry &registry) {
+  registerAggregatedOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);

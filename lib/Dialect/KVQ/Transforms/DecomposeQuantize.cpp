@@ -53,6 +53,26 @@ static Value emitSquaredError(LoopBuilder &b, KVFormatInterface format,
   });
 }
 
+Value kvq::decompose::emitScaleOfBlock(LoopBuilder &b, KVFormatInterface format,
+                                       bool fourOverSix, Value globalScale,
+                                       Value begin, Value end,
+                                       function_ref<Value(Value)> load) {
+  Value largest = emitLargestMagnitude(b, begin, end, load);
+  Value scale = format.emitBlockScale(b, b.getLoc(), largest, globalScale,
+                                      format.getLargestMagnitude());
+  if (!fourOverSix)
+    return scale;
+  Value other = format.emitBlockScale(b, b.getLoc(), largest, globalScale, 4.0);
+  auto error = [&](Value candidate) {
+    return emitSquaredError(b, format, globalScale, candidate, begin, end,
+                            load);
+  };
+  Value errorOfSix = error(scale), errorOfFour = error(other);
+  Value isBetter = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                         errorOfFour, errorOfSix);
+  return arith::SelectOp::create(b, isBetter, other, scale);
+}
+
 void kvq::decompose::emitQuantizeRow(LoopBuilder &b, KVFormatInterface format,
                                      bool fourOverSix, Value globalScale,
                                      Value size, const RowAccess &row) {
@@ -69,21 +89,8 @@ void kvq::decompose::emitQuantizeRow(LoopBuilder &b, KVFormatInterface format,
   Value block = b.index(format.getBlockSize());
   b.loop(b.index(0), b.div(size, block), [&](Value s) {
     Value begin = b.mul(s, block), end = b.add(begin, block);
-    Value largest = emitLargestMagnitude(b, begin, end, row.load);
-    Value scale = format.emitBlockScale(b, b.getLoc(), largest, globalScale,
-                                        format.getLargestMagnitude());
-    if (fourOverSix) {
-      Value other =
-          format.emitBlockScale(b, b.getLoc(), largest, globalScale, 4.0);
-      auto error = [&](Value candidate) {
-        return emitSquaredError(b, format, globalScale, candidate, begin, end,
-                                row.load);
-      };
-      Value errorOfSix = error(scale), errorOfFour = error(other);
-      Value isBetter = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
-                                             errorOfFour, errorOfSix);
-      scale = arith::SelectOp::create(b, isBetter, other, scale);
-    }
+    Value scale = emitScaleOfBlock(b, format, fourOverSix, globalScale, begin,
+                                   end, row.load);
     row.storeScale(s, scale);
     encode(begin, end, scale);
   });

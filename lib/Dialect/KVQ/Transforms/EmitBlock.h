@@ -18,6 +18,13 @@ struct RowAccess {
   llvm::function_ref<void(mlir::Value s, mlir::Value scale)> storeScale;
 };
 
+/// Emits the scale of the block of values `begin` to `end` - 1 of a row, which
+/// `load` gives in f32. `globalScale` is an f32 or null.
+mlir::Value emitScaleOfBlock(LoopBuilder &b, KVFormatInterface format,
+                             bool fourOverSix, mlir::Value globalScale,
+                             mlir::Value begin, mlir::Value end,
+                             llvm::function_ref<mlir::Value(mlir::Value)> load);
+
 /// Emits the quantization of a row of `size` values whose blocks lie along it.
 /// `globalScale` is an f32 or null.
 void emitQuantizeRow(LoopBuilder &b, KVFormatInterface format, bool fourOverSix,
