@@ -4,6 +4,7 @@
 #define KVQ_INITALLEXTENSIONS_H
 
 #include "kvq/Conversion/RuntimeChecks/RuntimeVerifiableOpInterfaceImpl.h"
+#include "kvq/Dialect/KVQ/TransformOps/KVQTransformOps.h"
 #include "kvq/Dialect/KVQ/Transforms/AggregatedOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/TilingInterfaceImpl.h"
@@ -30,6 +31,7 @@ inline void registerAllExtensions(mlir::DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
+  registerTransformDialectExtension(registry);
   mlir::arith::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
       registry);

@@ -1,4 +1,4 @@
-# RUN: %python %s %kvq_src_root/docs/reference/KVQDialect.md %kvq_src_root/docs/reference/Passes.md
+# RUN: %python %s %kvq_src_root/docs/reference/KVQDialect.md %kvq_src_root/docs/reference/Passes.md %kvq_src_root/docs/reference/TransformOps.md
 # REQUIRES: compiler
 """Runs every `mlir` example of the generated reference through kvq-opt.
 
@@ -11,6 +11,7 @@ are short, so this completes them:
   gives (`%a, %b : T, U`). A value without one has the last type of the
   statement if that is a handle (`from(%k) ... : !kvq.cache<...>`), otherwise
   f32, as global_scale(%g) and scale(%s) have;
+- a named sequence of transforms becomes the body of a module;
 - an example of a pass holds functions, then `// becomes` with what the pass
   makes of them, or `// error: TEXT` with what it reports.
 """
@@ -85,6 +86,8 @@ def complete(example):
         )
     if lines[0].startswith("func.func"):
         return example
+    if lines[0].startswith("transform.named_sequence"):
+        return f"module attributes {{transform.with_named_sequence}} {{\n{example}\n}}"
     body = "\n".join(lines)
     arguments = ", ".join(f"{n}: {t}" for n, t in free_values(body).items())
     return f"func.func @example({arguments}) {{\n{body}\nreturn\n}}"

@@ -1,5 +1,6 @@
 //===- Decompose.cpp - The pass kvq-decompose -----------------------------===//
 
+#include "kvq/Dialect/KVQ/Transforms/Decompose.h"
 #include "DecomposePatterns.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,6 +41,13 @@ LogicalResult kvq::decompose::checkDecomposable(
   return success();
 }
 
+void kvq::populateDecomposePatterns(RewritePatternSet &patterns) {
+  populateQuantizePatterns(patterns);
+  populateCachePatterns(patterns);
+  populateAttentionPatterns(patterns);
+  populateMergeStatesPatterns(patterns);
+}
+
 namespace {
 
 struct DecomposePass : public kvq::impl::DecomposeBase<DecomposePass> {
@@ -56,10 +64,7 @@ struct DecomposePass : public kvq::impl::DecomposeBase<DecomposePass> {
       return signalPassFailure();
 
     RewritePatternSet patterns(&getContext());
-    populateQuantizePatterns(patterns);
-    populateCachePatterns(patterns);
-    populateAttentionPatterns(patterns);
-    populateMergeStatesPatterns(patterns);
+    populateDecomposePatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
