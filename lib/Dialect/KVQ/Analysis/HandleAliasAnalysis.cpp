@@ -32,8 +32,10 @@ getPredecessorValues(RegionBranchOpInterface op, Value value) {
   return std::nullopt;
 }
 
+/// With `globalScales`, also collects those that handles were made with.
 void HandleAliasAnalysis::addRoots(Value value, Roots &roots,
-                                   llvm::SmallPtrSetImpl<Value> &visited) {
+                                   llvm::SmallPtrSetImpl<Value> &visited,
+                                   SmallVectorImpl<Value> *globalScales) {
   if (!visited.insert(value).second)
     return;
   auto addAll = [&](std::optional<SmallVector<Value>> sources) {
@@ -42,7 +44,7 @@ void HandleAliasAnalysis::addRoots(Value value, Roots &roots,
       return;
     }
     for (Value source : *sources)
-      addRoots(source, roots, visited);
+      addRoots(source, roots, visited, globalScales);
   };
 
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -81,11 +83,21 @@ void HandleAliasAnalysis::addRoots(Value value, Roots &roots,
   }
 
   Operation *op = value.getDefiningOp();
+  if (auto make = dyn_cast<MakeCacheOp>(op)) {
+    // An append writes data and scales; a global scale is only read through a
+    // handle, and many handles may have one.
+    addRoots(make.getData(), roots, visited, globalScales);
+    if (make.getScales())
+      addRoots(make.getScales(), roots, visited, globalScales);
+    if (make.getGlobalScale() && globalScales)
+      globalScales->push_back(make.getGlobalScale());
+    return;
+  }
   if (auto view = dyn_cast<ViewLikeOpInterface>(op))
-    return addRoots(view.getViewSource(), roots, visited);
+    return addRoots(view.getViewSource(), roots, visited, globalScales);
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    addRoots(select.getTrueValue(), roots, visited);
-    return addRoots(select.getFalseValue(), roots, visited);
+    addRoots(select.getTrueValue(), roots, visited, globalScales);
+    return addRoots(select.getFalseValue(), roots, visited, globalScales);
   }
   if (auto branch = dyn_cast<RegionBranchOpInterface>(op))
     return addAll(getPredecessorValues(branch, value));
@@ -148,4 +160,37 @@ ModRefResult HandleAliasAnalysis::getModRef(Operation *op, Value handle) {
       result = result.merge(ModRefResult::getMod());
   }
   return result;
+}
+
+bool HandleAliasAnalysis::mayWrite(Operation *op, Value handle) {
+  if (isMemoryEffectFree(op))
+    return false;
+  if (getModRef(op, handle).isMod())
+    return true;
+  Roots roots;
+  llvm::SmallPtrSet<Value, 8> visited;
+  SmallVector<Value> globalScales;
+  addRoots(handle, roots, visited, &globalScales);
+  return llvm::any_of(globalScales, [&](Value globalScale) {
+    return mayWriteGlobalScale(op, globalScale);
+  });
+}
+
+bool HandleAliasAnalysis::mayWriteGlobalScale(Operation *op,
+                                              Value globalScale) {
+  if (isMemoryEffectFree(op))
+    return false;
+  auto interface = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!interface)
+    return getModRef(op, globalScale).isMod();
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  interface.getEffects(effects);
+  return llvm::any_of(
+      effects, [&](const MemoryEffects::EffectInstance &effect) {
+        Value value = effect.getValue();
+        return !isa<MemoryEffects::Allocate, MemoryEffects::Read>(
+                   effect.getEffect()) &&
+               (!value || (!isa<CacheType>(value.getType()) &&
+                           !alias(value, globalScale).isNo()));
+      });
 }

@@ -43,11 +43,48 @@ void KVQDialect::initialize() {
   addBytecodeInterface(*this);
 }
 
+/// Checks the value of an attribute that steers the conversion of a cache.
+static LogicalResult verifyCacheAttribute(Operation *op,
+                                          NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  auto fail = [&](StringRef expected) {
+    return op->emitError("attribute '")
+           << name << "' is " << value << ", expected " << expected;
+  };
+  if (name == KVQDialect::getCacheFormatAttrName()) {
+    auto preset = dyn_cast<StringAttr>(value);
+    if (!isa<KVFormatInterface>(value) &&
+        !(preset && FormatAttr::getPreset(op->getContext(), preset)))
+      return fail("a format, or the name of a preset");
+  } else if (name == KVQDialect::getGlobalScaleAttrName()) {
+    auto scale = dyn_cast<FloatAttr>(value);
+    if (!scale || !scale.getType().isF32() || !scale.getValue().isFinite() ||
+        scale.getValue().isNegative() || scale.getValue().isZero())
+      return fail("a finite and positive f32");
+  } else {
+    auto layer = dyn_cast<IntegerAttr>(value);
+    if (!layer || layer.getValue().isNegative())
+      return fail("an integer that is not negative");
+  }
+  return success();
+}
+
+/// Whether an attribute steers the conversion of a cache.
+static bool isCacheAttribute(NamedAttribute attribute, bool onMakeCache) {
+  StringRef name = attribute.getName();
+  return name == KVQDialect::getCacheFormatAttrName() ||
+         name == KVQDialect::getLayerAttrName() ||
+         (onMakeCache && name == KVQDialect::getGlobalScaleAttrName());
+}
+
 LogicalResult KVQDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
   if (attribute.getName() == getRuntimeCheckAttrName() &&
       isa<FunctionOpInterface>(op))
     return success();
+  if (isa<MakeCacheOp>(op) && isCacheAttribute(attribute, true))
+    return verifyCacheAttribute(op, attribute);
   return op->emitError("attribute '")
          << attribute.getName().getValue()
          << "' is not an attribute of an operation; the kvq dialect has '"
@@ -58,6 +95,10 @@ LogicalResult KVQDialect::verifyRegionArgAttribute(Operation *op,
                                                    unsigned regionIndex,
                                                    unsigned argIndex,
                                                    NamedAttribute attribute) {
+  if (auto function = dyn_cast<FunctionOpInterface>(op);
+      function && isCacheAttribute(attribute, false) &&
+      isa<CacheType>(function.getArgumentTypes()[argIndex]))
+    return verifyCacheAttribute(op, attribute);
   if (attribute.getName() != getMayAliasAttrName())
     return op->emitError("argument attribute '")
            << attribute.getName().getValue()

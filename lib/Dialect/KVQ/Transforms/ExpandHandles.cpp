@@ -139,7 +139,11 @@ static void expandArgumentAttributes(FunctionOpInterface function,
        llvm::zip_equal(function.getArgumentTypes(), attributes)) {
     NamedAttrList kept(cast<DictionaryAttr>(attribute));
     if (isa<CacheType>(type))
-      kept.erase(KVQDialect::getMayAliasAttrName());
+      for (StringRef name :
+           {StringRef(KVQDialect::getMayAliasAttrName()),
+            StringRef(KVQDialect::getCacheFormatAttrName()),
+            StringRef(KVQDialect::getLayerAttrName())})
+        kept.erase(name);
     SmallVector<Type> parts;
     if (failed(converter.convertType(type, parts)))
       return;

@@ -46,9 +46,18 @@ public:
   /// `handle`.
   mlir::ModRefResult getModRef(mlir::Operation *op, mlir::Value handle);
 
+  /// Whether `op`, without the operations nested in it, may change what is read
+  /// through `handle`: data, scales or global scale.
+  bool mayWrite(mlir::Operation *op, mlir::Value handle);
+
+  /// Whether `op`, without the operations nested in it, may change the global
+  /// scale that a memref holds. None does through a handle.
+  bool mayWriteGlobalScale(mlir::Operation *op, mlir::Value globalScale);
+
 private:
   void addRoots(mlir::Value value, Roots &roots,
-                llvm::SmallPtrSetImpl<mlir::Value> &visited);
+                llvm::SmallPtrSetImpl<mlir::Value> &visited,
+                llvm::SmallVectorImpl<mlir::Value> *globalScales = nullptr);
 
   llvm::DenseMap<mlir::Value, Roots> cache;
 };

@@ -51,6 +51,20 @@ def KVQDialect : Dialect {
       return "kvq.may_alias";
     }
 
+    /// Attributes of `kvq.make_cache`, and but for the second of a handle among
+    /// the arguments of a function, that kvq-convert-cache-format reads: the
+    /// format to convert to (a format, or the name of a preset), the calibrated
+    /// global scale (f32), and the number of the layer (an integer).
+    static constexpr ::llvm::StringLiteral getCacheFormatAttrName() {
+      return "kvq.cache_format";
+    }
+    static constexpr ::llvm::StringLiteral getGlobalScaleAttrName() {
+      return "kvq.global_scale";
+    }
+    static constexpr ::llvm::StringLiteral getLayerAttrName() {
+      return "kvq.layer";
+    }
+
     /// The unit attribute of the functions that check operands at run time.
     static constexpr ::llvm::StringLiteral getRuntimeCheckAttrName() {
       return "kvq.runtime_check";

@@ -75,4 +75,224 @@ def VerifyHandles : Pass<"kvq-verify-handles"> {
   }];
 }
 
+def ConvertCacheFormat
+    : Pass<"kvq-convert-cache-format", "mlir::ModuleOp"> {
+  let summary = "Retarget the caches of a module to another format";
+  let description = [{
+    Changes the format of the caches of a module to `key-format` and
+    `value-format`. Handles keep one type through functions and calls, loops,
+    branches and selects. Quantization is inserted before appends and
+    dequantization after gathers; rows that are quantized to the old format are
+    quantized to the new one instead.
+
+    For single layers the attribute `kvq.cache_format` of `kvq.make_cache` or of
+    a handle among the arguments comes first, then the JSON object of
+    `formats-file`, for example
+
+    ```json
+    {"0": "fp8", "-1": {"key": "fp8", "value": "bf16"}, "2-5": {"key": "mxfp8"}}
+    ```
+
+    where layers count the caches of a side in the order of the module, unless
+    the attribute `kvq.layer` gives the number, and -1 is the last one.
+
+    The memrefs behind a `kvq.make_cache` are converted back to the arguments
+    and allocations that they are views of. A function with such an argument
+    gains the memrefs of block scales and of a global scale at the end of its
+    signature, and its callers in the module pass them. The attribute
+    `kvq.global_scale` of `kvq.make_cache` is a calibrated global scale; without
+    it the scale is such an argument (`global-scale=argument`, one for each
+    memref), or 1 (`global-scale=one`, and for allocations). What was a memref of
+    another format must be used in no other way.
+
+    A handle that reaches a function without a body is not converted, with a
+    remark, or an error with `strict`.
+
+    Example:
+
+    ```mlir
+    func.func @f(%x: tensor<4x8x128xbf16>, %slots: tensor<4xi64>,
+                 %k: !kvq.cache<key, 16x8x128, bf16, NHD>) {
+      kvq.append ins(%x : tensor<4x8x128xbf16>)
+          into(%k : !kvq.cache<key, 16x8x128, bf16, NHD>)
+          slot_mapping(%slots : tensor<4xi64>)
+      return
+    }
+    // becomes
+    func.func @f(%x: tensor<4x8x128xbf16>, %slots: tensor<4xi64>,
+                 %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>) {
+      %d = tensor.empty() : tensor<4x8x128xf4E2M1FN>
+      %s = tensor.empty() : tensor<4x8x8xf8E4M3FN>
+      %m = kvq.cache_global_scale %k
+          : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear> -> memref<f32>
+      %g = memref.load %m[] : memref<f32>
+      %0:2 = kvq.quantize ins(%x : tensor<4x8x128xbf16>) global_scale(%g)
+          outs(%d, %s : tensor<4x8x128xf4E2M1FN>, tensor<4x8x8xf8E4M3FN>)
+          {format = #kvq.format<nvfp4>}
+          -> tensor<4x8x128xf4E2M1FN>, tensor<4x8x8xf8E4M3FN>
+      kvq.append ins(%0#0, %0#1 : tensor<4x8x128xf4E2M1FN>,
+              tensor<4x8x8xf8E4M3FN>)
+          into(%k : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>)
+          slot_mapping(%slots : tensor<4xi64>)
+      return
+    }
+    ```
+  }];
+  let options = [
+    Option<"keyFormat", "key-format", "std::string", /*default=*/"\"nvfp4\"",
+           "The format of keys: the name of a preset, or nothing to keep what "
+           "they have">,
+    Option<"valueFormat", "value-format", "std::string",
+           /*default=*/"\"nvfp4\"",
+           "The format of values: the name of a preset, or nothing to keep what "
+           "they have">,
+    Option<"formatsFile", "formats-file", "std::string", /*default=*/"",
+           "A JSON file with formats of single layers">,
+    Option<"globalScale", "global-scale", "std::string",
+           /*default=*/"\"argument\"",
+           "Where global scales without an attribute come from: argument, or "
+           "one">,
+    Option<"scaleLayout", "scale-layout", "std::string",
+           /*default=*/"\"linear\"",
+           "The layout of block scales: linear, or undecided for "
+           "kvq-assign-block-scales to choose where no public function takes "
+           "the handle">,
+    Option<"strict", "strict", "bool", /*default=*/"false",
+           "A cache that cannot be converted is an error">
+  ];
+  let dependentDialects = [
+    "mlir::memref::MemRefDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
+def FuseQuantizeAppend : Pass<"kvq-fuse-quantize-append"> {
+  let summary = "Fuse kvq.quantize and kvq.append";
+  let description = [{
+    Replaces a `kvq.append` of rows that a `kvq.quantize` makes by a
+    `kvq.quantize_append`, which writes the same bytes. Between the two there
+    may be transposes, reshapes, casts and slices that leave rows of head_dim
+    whole: they are done on the values instead. The `kvq.quantize` is erased if
+    nothing else uses it.
+
+    The global scale of `kvq.quantize` must be known to be that of the handle: a
+    `memref.load` of `kvq.cache_global_scale` or of the memref that the handle
+    is made with, with no write in between. Rows that are rotated (RoPE) are
+    rotated before: `kvq.quantize_append` takes the rotated values.
+
+    What is not fused says why in a remark.
+
+    Example:
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x8x128xbf16>, %d: tensor<2x4x8x128xf4E2M1FN>,
+                 %s: tensor<2x4x8x4xf8E8M0FNU>, %slots: tensor<8xi64>,
+                 %k: !kvq.cache<key, 16x8x128, mxfp4, NHD, linear>) {
+      %0:2 = kvq.quantize ins(%x : tensor<2x4x8x128xbf16>)
+          outs(%d, %s : tensor<2x4x8x128xf4E2M1FN>, tensor<2x4x8x4xf8E8M0FNU>)
+          {format = #kvq.format<mxfp4>}
+          -> tensor<2x4x8x128xf4E2M1FN>, tensor<2x4x8x4xf8E8M0FNU>
+      %1 = tensor.collapse_shape %0#0 [[0, 1], [2], [3]]
+          : tensor<2x4x8x128xf4E2M1FN> into tensor<8x8x128xf4E2M1FN>
+      %2 = tensor.collapse_shape %0#1 [[0, 1], [2], [3]]
+          : tensor<2x4x8x4xf8E8M0FNU> into tensor<8x8x4xf8E8M0FNU>
+      kvq.append ins(%1, %2 : tensor<8x8x128xf4E2M1FN>, tensor<8x8x4xf8E8M0FNU>)
+          into(%k : !kvq.cache<key, 16x8x128, mxfp4, NHD, linear>)
+          slot_mapping(%slots : tensor<8xi64>)
+      return
+    }
+    // becomes
+    func.func @f(%x: tensor<2x4x8x128xbf16>, %d: tensor<2x4x8x128xf4E2M1FN>,
+                 %s: tensor<2x4x8x4xf8E8M0FNU>, %slots: tensor<8xi64>,
+                 %k: !kvq.cache<key, 16x8x128, mxfp4, NHD, linear>) {
+      %0 = tensor.collapse_shape %x [[0, 1], [2], [3]]
+          : tensor<2x4x8x128xbf16> into tensor<8x8x128xbf16>
+      kvq.quantize_append ins(%0 : tensor<8x8x128xbf16>)
+          into(%k : !kvq.cache<key, 16x8x128, mxfp4, NHD, linear>)
+          slot_mapping(%slots : tensor<8xi64>)
+      return
+    }
+    ```
+  }];
+  let options = [
+    Option<"require", "require", "bool", /*default=*/"false",
+           "A kvq.append of quantized rows that cannot be fused is an error">
+  ];
+  let dependentDialects = [
+    "mlir::linalg::LinalgDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
+def FuseDequantAttention : Pass<"kvq-fuse-dequant-attention"> {
+  let summary = "Fuse kvq.gather, kvq.dequantize and kvq.attention";
+  let description = [{
+    Replaces a `kvq.attention` whose keys and values a `kvq.gather` reads, with
+    or without a `kvq.dequantize`, by a `kvq.dequant_attention` on the handles.
+    What may stand in between:
+
+    - transposes and reshapes that end in `[B, L, heads, head_dim]`, casts, and
+      operations that repeat each head for its group of query heads;
+    - slices of the batch, and slices of the length that keep its first rows;
+    - multiplications and divisions by one number, by operations on tensors or
+      in `linalg`. Those of the keys become part of `scale`, those of the values
+      are done on the output, as is the ratio of the global scale of
+      `kvq.dequantize` to that of the handle where they are not known to be one.
+
+    Attention must mask the rows past the lengths that `kvq.gather` was given,
+    and nothing may write the caches or the tables between `kvq.gather` and
+    attention. Several attentions may read one `kvq.gather`.
+
+    Values are no longer rounded to the type of the decoded array: the result
+    may differ from before by these roundings.
+
+    What is not fused says why in a remark.
+
+    Example:
+
+    ```mlir
+    func.func @f(%q: tensor<2x1x32x128xf32>, %o: tensor<2x1x32x128xf32>,
+                 %kv: tensor<2x64x8x128xf16>, %bt: tensor<2x4xi32>,
+                 %len: tensor<2xi32>, %scale: f32,
+                 %k: !kvq.cache<key, 16x8x128, f16, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, f16, NHD>)
+        -> tensor<2x1x32x128xf32> {
+      %0 = kvq.gather cache(%k : !kvq.cache<key, 16x8x128, f16, NHD>)
+          block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
+          outs(%kv : tensor<2x64x8x128xf16>) -> tensor<2x64x8x128xf16>
+      %1 = kvq.gather cache(%v : !kvq.cache<value, 16x8x128, f16, NHD>)
+          block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
+          outs(%kv : tensor<2x64x8x128xf16>) -> tensor<2x64x8x128xf16>
+      %2 = arith.extf %0 : tensor<2x64x8x128xf16> to tensor<2x64x8x128xf32>
+      %3 = kvq.attention ins(%q, %2, %1 : tensor<2x1x32x128xf32>,
+              tensor<2x64x8x128xf32>, tensor<2x64x8x128xf16>)
+          seq_lens(%len : tensor<2xi32>) scale(%scale)
+          outs(%o : tensor<2x1x32x128xf32>) -> tensor<2x1x32x128xf32>
+      return %3 : tensor<2x1x32x128xf32>
+    }
+    // becomes
+    func.func @f(%q: tensor<2x1x32x128xf32>, %o: tensor<2x1x32x128xf32>,
+                 %kv: tensor<2x64x8x128xf16>, %bt: tensor<2x4xi32>,
+                 %len: tensor<2xi32>, %scale: f32,
+                 %k: !kvq.cache<key, 16x8x128, f16, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, f16, NHD>)
+        -> tensor<2x1x32x128xf32> {
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x32x128xf32>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, f16, NHD>,
+                          !kvq.cache<value, 16x8x128, f16, NHD>)
+          block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x32x128xf32>)
+          -> tensor<2x1x32x128xf32>
+      return %0 : tensor<2x1x32x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"require", "require", "bool", /*default=*/"false",
+           "A kvq.attention over a cache that cannot be fused is an error">
+  ];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+    "mlir::memref::MemRefDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // KVQ_DIALECT_KVQ_TRANSFORMS_PASSES

@@ -1,0 +1,77 @@
+//===- Transforms.h - Rewrites of single operations -----------------------===//
+//
+// What the optimizing passes do to one operation, for the passes and for the
+// operations of the transform dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_DIALECT_KVQ_TRANSFORMS_TRANSFORMS_H
+#define KVQ_DIALECT_KVQ_TRANSFORMS_TRANSFORMS_H
+
+#include "kvq/Dialect/KVQ/Analysis/HandleAliasAnalysis.h"
+#include "kvq/Dialect/KVQ/IR/KVQOps.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace kvq {
+
+/// What came of an attempt to fuse an operation.
+class FusionOutcome {
+public:
+  /// There is nothing to fuse.
+  static FusionOutcome notApplicable() { return FusionOutcome(); }
+
+  static FusionOutcome fused(mlir::Operation *op) {
+    FusionOutcome outcome;
+    outcome.op = op;
+    return outcome;
+  }
+
+  /// Something is in the way; nothing was changed.
+  FusionOutcome(Report miss) : miss(std::move(miss)) {}
+
+  /// The fused operation, or null.
+  mlir::Operation *getFused() const { return op; }
+
+  bool isMiss() const { return miss.has_value(); }
+
+  /// Reports a miss at `op`, as an error with `require`. Fails iff it was one.
+  mlir::LogicalResult reportMiss(mlir::Operation *op, bool require) const {
+    return miss ? miss->emit(op, require) : mlir::success();
+  }
+
+private:
+  FusionOutcome() = default;
+
+  mlir::Operation *op = nullptr;
+  std::optional<Report> miss;
+};
+
+/// Replaces an append of rows that a kvq.quantize makes by a quantize_append.
+FusionOutcome fuseQuantizeAppend(mlir::RewriterBase &rewriter, AppendOp append,
+                                 HandleAliasAnalysis &analysis);
+
+/// Replaces an attention over the rows that two kvq.gather make by a
+/// dequant_attention.
+FusionOutcome fuseDequantAttention(mlir::RewriterBase &rewriter,
+                                   AttentionOp attention,
+                                   HandleAliasAnalysis &analysis);
+
+/// Erases the operation that defines `value`, if nothing needs it, and then
+/// those that define its operands.
+void eraseDeadProducers(mlir::RewriterBase &rewriter, mlir::Value value);
+
+/// Whether a tensor is computed from a result of an operation that `matches`.
+/// Looks at a bounded number of operations nearby, through tensors.
+bool isDerivedFrom(mlir::Value value,
+                   llvm::function_ref<bool(mlir::Operation *)> matches);
+
+template <typename OpTy>
+bool isDerivedFrom(mlir::Value value) {
+  return isDerivedFrom(value,
+                       [](mlir::Operation *op) { return mlir::isa<OpTy>(op); });
+}
+
+} // namespace kvq
+
+#endif // KVQ_DIALECT_KVQ_TRANSFORMS_TRANSFORMS_H

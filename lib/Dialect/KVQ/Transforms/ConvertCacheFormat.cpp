@@ -1,0 +1,392 @@
+//===- ConvertCacheFormat.cpp - Retarget caches to another format ---------===//
+//
+// All decisions come first, for each class of handles that have one type:
+// nothing is changed if one of them is an error. Then the types of handles and
+// of the memrefs behind them are changed, and last the operations that saw
+// stored rows: quantization goes before appends and dequantization after
+// gathers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CacheClasses.h"
+#include "CachePools.h"
+#include "LayerFormats.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_CONVERTCACHEFORMAT
+#include "kvq/Dialect/KVQ/Transforms/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+/// Whether elements are stored as the floats that they are.
+static bool isUnquantized(KVFormatInterface format) {
+  return isa<BFloat16Type, Float16Type>(format.getElementType()) &&
+         !format.hasBlockScale() && !format.getHasGlobalScale();
+}
+
+//===----------------------------------------------------------------------===//
+// What is in the way
+//===----------------------------------------------------------------------===//
+
+/// Returns the quantize whose results an append writes, or null.
+static QuantizeOp getQuantize(AppendOp append) {
+  auto quantize = append.getData().getDefiningOp<QuantizeOp>();
+  if (!quantize || append.getData() != quantize.getResult(0) ||
+      (append.getScales() && (quantize->getNumResults() != 2 ||
+                              append.getScales() != quantize.getResult(1))))
+    return {};
+  return quantize;
+}
+
+/// Returns an operation that uses the stored rows that a gather makes other
+/// than by decoding them, or null.
+static Operation *findRawUse(GatherOp gather) {
+  if (gather->getNumResults() == 0)
+    return gather;
+  for (OpOperand &use : gather->getUses()) {
+    auto dequantize = dyn_cast<DequantizeOp>(use.getOwner());
+    if (!dequantize || dequantize.getData() != gather.getResult(0) ||
+        (dequantize.getScales() &&
+         dequantize.getScales() != gather.getResult(1)))
+      return use.getOwner();
+  }
+  return nullptr;
+}
+
+/// Returns why the handles of a class cannot have another type, if so.
+static std::optional<Report> findObstacle(const CacheClass &cacheClass,
+                                          KVFormatInterface target) {
+  if (cacheClass.external)
+    return Report::get<RemarkId::CacheReachesExternal>().at(
+        cacheClass.external);
+  CacheType type = cacheClass.getType();
+  KVFormatInterface format = type.getFormat();
+  for (MakeCacheOp make : cacheClass.made)
+    if (make.getScales())
+      return Report::get<RemarkId::CacheMemRefsScaled>().at(make);
+  for (Value value : cacheClass.values)
+    for (Operation *user : value.getUsers()) {
+      if (isa<CacheDataOp, CacheScalesOp>(user))
+        return Report::get<RemarkId::CachePartsUsed>().at(user);
+      if (isa<CacheGlobalScaleOp>(user) && !target.getHasGlobalScale())
+        return Report::get<RemarkId::CachePartsUsed>().at(user);
+      if (isUnquantized(format))
+        continue;
+      if (auto gather = dyn_cast<GatherOp>(user))
+        if (Operation *use = findRawUse(gather))
+          return Report::get<RemarkId::CacheRowsUsed>().at(use);
+      // Rows that no quantize is seen to make are decoded with the global scale
+      // of the handle, which has to have one still.
+      if (auto append = dyn_cast<AppendOp>(user))
+        if (!getQuantize(append) &&
+            (!isa<RankedTensorType>(append.getData().getType()) ||
+             (format.getHasGlobalScale() && !target.getHasGlobalScale())))
+          return Report::get<RemarkId::CacheRowsUsed>().at(user);
+    }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations on stored rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Rewrites the operations on handles of new types.
+class RowRewriter {
+public:
+  explicit RowRewriter(MLIRContext *context) : rewriter(context) {}
+
+  void rewrite(Operation *op, KVFormatInterface oldFormat);
+
+private:
+  void rewrite(AppendOp append, KVFormatInterface oldFormat);
+  void rewrite(GatherOp gather, KVFormatInterface oldFormat);
+
+  /// The global scale of a handle as an f32, null where it has none.
+  Value loadGlobalScale(Location loc, Value handle);
+
+  /// New arrays for rows of the shape of `like`: data, and scales or null. They
+  /// are memrefs where `like` is one.
+  std::pair<Value, Value> makeArrays(Location loc, Value like,
+                                     KVFormatInterface format);
+
+  IRRewriter rewriter;
+};
+
+} // namespace
+
+Value RowRewriter::loadGlobalScale(Location loc, Value handle) {
+  MemRefType type = cast<CacheType>(handle.getType()).getGlobalScaleType();
+  if (!type)
+    return {};
+  Value memref = CacheGlobalScaleOp::create(rewriter, loc, type, handle);
+  return memref::LoadOp::create(rewriter, loc, memref);
+}
+
+std::pair<Value, Value> RowRewriter::makeArrays(Location loc, Value like,
+                                                KVFormatInterface format) {
+  bool isTensor = isa<RankedTensorType>(like.getType());
+  SmallVector<OpFoldResult> sizes =
+      isTensor ? tensor::getMixedSizes(rewriter, loc, like)
+               : memref::getMixedSizes(rewriter, loc, like);
+  auto make = [&](Type element) -> Value {
+    if (isTensor)
+      return tensor::EmptyOp::create(rewriter, loc, sizes, element);
+    SmallVector<int64_t> shape;
+    SmallVector<Value> dynamic;
+    dispatchIndexOpFoldResults(sizes, dynamic, shape);
+    return memref::AllocOp::create(rewriter, loc,
+                                   MemRefType::get(shape, element), dynamic);
+  };
+  Value data = make(format.getElementType());
+  if (!format.hasBlockScale())
+    return {data, Value()};
+  SmallVector<int64_t> shape =
+      format.getScaleShape(cast<ShapedType>(like.getType()).getShape());
+  sizes.back() = rewriter.getIndexAttr(shape.back());
+  return {data, make(format.getScaleType())};
+}
+
+/// The results of destination-style operations on new arrays.
+static SmallVector<Type> getTensorTypes(ArrayRef<Value> outs) {
+  SmallVector<Type> types;
+  for (Value out : outs)
+    if (out && isa<RankedTensorType>(out.getType()))
+      types.push_back(out.getType());
+  return types;
+}
+
+void RowRewriter::rewrite(AppendOp append, KVFormatInterface oldFormat) {
+  rewriter.setInsertionPoint(append);
+  Location loc = append.getLoc();
+  KVFormatInterface format = append.getCache().getType().getFormat();
+  Value rows = append.getData();
+  Rounding rounding = Rounding::Exact;
+  SmallVector<Value> before(
+      append.getOperands().take_front(append.getScales() ? 2 : 1));
+  if (QuantizeOp quantize = getQuantize(append)) {
+    // The values are there: nothing is lost to the old format.
+    rows = quantize.getInput();
+    rounding = quantize.getRounding();
+  } else if (!isUnquantized(oldFormat)) {
+    Value values = tensor::EmptyOp::create(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, rows),
+        rewriter.getF32Type());
+    Value globalScale = oldFormat.getHasGlobalScale()
+                            ? loadGlobalScale(loc, append.getCache())
+                            : Value();
+    rows =
+        DequantizeOp::create(rewriter, loc, values.getType(), rows,
+                             append.getScales(), globalScale, values, oldFormat)
+            .getResult(0);
+  }
+  if (!isa<RankedTensorType>(rows.getType())) {
+    QuantizeAppendOp::create(rewriter, loc, rows, append.getCache(),
+                             append.getSlotMapping(), append.getBlockTable(),
+                             append.getPositions(), append.getBatchIndices(),
+                             rounding, /*four_over_six=*/false);
+  } else {
+    auto [data, scales] = makeArrays(loc, rows, format);
+    auto quantize = QuantizeOp::create(
+        rewriter, loc, getTensorTypes({data, scales}), rows,
+        loadGlobalScale(loc, append.getCache()), data, scales, format, rounding,
+        /*four_over_six=*/false);
+    AppendOp::create(rewriter, loc, quantize.getResult(0),
+                     scales ? Value(quantize.getResult(1)) : Value(),
+                     append.getCache(), append.getSlotMapping(),
+                     append.getBlockTable(), append.getPositions(),
+                     append.getBatchIndices());
+  }
+  rewriter.eraseOp(append);
+  for (Value value : before)
+    eraseDeadProducers(rewriter, value);
+}
+
+void RowRewriter::rewrite(GatherOp gather, KVFormatInterface oldFormat) {
+  rewriter.setInsertionPoint(gather);
+  Location loc = gather.getLoc();
+  Value handle = gather.getCache();
+  KVFormatInterface format = gather.getCache().getType().getFormat();
+  auto [data, scales] = makeArrays(loc, gather.getData(), format);
+  auto read = GatherOp::create(rewriter, loc, getTensorTypes({data, scales}),
+                               handle, gather.getBlockTable(),
+                               gather.getSeqLens(), data, scales);
+  bool isTensor = read->getNumResults() != 0;
+  Value readData = isTensor ? Value(read.getResult(0)) : data;
+  Value readScales = isTensor && scales ? Value(read.getResult(1)) : scales;
+  auto decode = [&](Value output) {
+    return DequantizeOp::create(rewriter, loc, getTensorTypes({output}),
+                                readData, readScales,
+                                loadGlobalScale(loc, handle), output, format);
+  };
+  if (isUnquantized(oldFormat)) {
+    DequantizeOp values = decode(gather.getData());
+    if (!isTensor)
+      for (Value array : {data, scales})
+        if (array)
+          memref::DeallocOp::create(rewriter, loc, array);
+    rewriter.replaceOp(gather, values->getResults());
+    return;
+  }
+  // The operations that decoded the old rows decode the new ones.
+  SmallVector<Operation *> users(gather->getUsers());
+  llvm::SmallPtrSet<Operation *, 4> seen;
+  for (Operation *user : users) {
+    if (!seen.insert(user).second)
+      continue;
+    auto dequantize = cast<DequantizeOp>(user);
+    rewriter.setInsertionPoint(dequantize);
+    rewriter.replaceOp(dequantize, decode(dequantize.getOutput()));
+  }
+  rewriter.eraseOp(gather);
+}
+
+void RowRewriter::rewrite(Operation *op, KVFormatInterface oldFormat) {
+  TypeSwitch<Operation *>(op)
+      .Case<AppendOp, GatherOp>([&](auto row) { rewrite(row, oldFormat); })
+      .Case([&](QuantizeAppendOp append) {
+        if (append.getCache().getType().getFormat() !=
+            FormatAttr::getPreset(op->getContext(), "nvfp4"))
+          append.setFourOverSix(false);
+      })
+      .Case([&](DequantAttentionOp attention) {
+        // They were chosen for the old formats.
+        attention.removeQkAttr();
+        attention.removePvAttr();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A class with what it becomes.
+struct Conversion {
+  const CacheClass *cacheClass;
+  CacheType oldType, newType;
+};
+
+struct ConvertCacheFormatPass
+    : public kvq::impl::ConvertCacheFormatBase<ConvertCacheFormatPass> {
+  using ConvertCacheFormatBase::ConvertCacheFormatBase;
+
+  void runOnOperation() override;
+
+  /// Collects what is to be converted; fails with an error.
+  LogicalResult plan(ArrayRef<CacheClass> classes,
+                     SmallVectorImpl<Conversion> &conversions);
+};
+
+} // namespace
+
+/// Checks that handles of a class may have a type with another format, and
+/// returns it, or null with an error.
+static CacheType getConvertedType(const CacheClass &cacheClass,
+                                  KVFormatInterface format,
+                                  ScaleLayout scaleLayout) {
+  Operation *op = cacheClass.getReportOp();
+  CacheType type = cacheClass.getType();
+  if (format.hasBlockScale() && format.getBlockAxis() == BlockAxis::Token) {
+    reportError<RemarkId::CacheFormatIllegal>(op, Attribute(format))
+        << "blocks lie along the tokens, and rows are written one at a time";
+    return {};
+  }
+  std::optional<ScaleLayout> layout;
+  if (format.hasBlockScale())
+    layout = cacheClass.isPublic ? ScaleLayout::Linear : scaleLayout;
+  return CacheType::getChecked(
+      [&] {
+        return reportError<RemarkId::CacheFormatIllegal>(op, Attribute(format));
+      },
+      op->getContext(), type.getSide(), type.getPageSize(), type.getNumHeads(),
+      type.getHeadDim(), format, type.getKvLayout(), layout);
+}
+
+LogicalResult
+ConvertCacheFormatPass::plan(ArrayRef<CacheClass> classes,
+                             SmallVectorImpl<Conversion> &conversions) {
+  LayerFormats formats;
+  if (failed(
+          formats.parse(getOperation(), keyFormat, valueFormat, formatsFile)))
+    return failure();
+  if (scaleLayout != "linear" && scaleLayout != "undecided")
+    return reportError<RemarkId::CacheScaleLayoutUnknown>(getOperation(),
+                                                          scaleLayout);
+  if (globalScale != "argument" && globalScale != "one")
+    return reportError<RemarkId::CacheGlobalScaleUnknown>(getOperation(),
+                                                          globalScale);
+  formats.number(classes);
+  bool stopped = false;
+  for (const CacheClass &cacheClass : classes) {
+    FailureOr<KVFormatInterface> format = formats.get(cacheClass);
+    if (failed(format))
+      return failure();
+    CacheType type = cacheClass.getType();
+    if (!*format || *format == type.getFormat())
+      continue;
+    if (std::optional<Report> obstacle = findObstacle(cacheClass, *format)) {
+      stopped |= failed(obstacle->emit(cacheClass.getReportOp(), strict));
+      continue;
+    }
+    CacheType newType = getConvertedType(
+        cacheClass, *format,
+        scaleLayout == "linear" ? ScaleLayout::Linear : ScaleLayout::Undecided);
+    if (!newType)
+      return failure();
+    conversions.push_back({&cacheClass, type, newType});
+  }
+  return failure(stopped);
+}
+
+void ConvertCacheFormatPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<CacheClass> classes = collectCacheClasses(module);
+  SmallVector<Conversion> conversions;
+  if (failed(plan(classes, conversions)))
+    return signalPassFailure();
+  CachePools pools(module, globalScale == "argument");
+  for (const Conversion &conversion : conversions)
+    for (MakeCacheOp make : conversion.cacheClass->made)
+      if (failed(pools.add(make, conversion.newType)))
+        return signalPassFailure();
+  if (failed(pools.verify()))
+    return signalPassFailure();
+
+  // From here on nothing fails.
+  SmallVector<std::pair<Operation *, KVFormatInterface>> rows;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  for (const Conversion &conversion : conversions) {
+    const CacheClass &cacheClass = *conversion.cacheClass;
+    report<RemarkId::ConvertedCache>(cacheClass.getReportOp(),
+                                     cacheClass.describe(),
+                                     Attribute(conversion.oldType.getFormat()),
+                                     Attribute(conversion.newType.getFormat()));
+    for (Value value : cacheClass.values) {
+      value.setType(conversion.newType);
+      for (Operation *user : value.getUsers())
+        if (seen.insert(user).second)
+          rows.push_back({user, conversion.oldType.getFormat()});
+    }
+  }
+  pools.convert();
+  module.walk([&](func::FuncOp function) {
+    if (!function.isExternal())
+      function.setFunctionType(FunctionType::get(
+          &getContext(), function.getBody().front().getArgumentTypes(),
+          function.getFunctionType().getResults()));
+  });
+  RowRewriter rewriter(&getContext());
+  for (auto [op, oldFormat] : rows)
+    rewriter.rewrite(op, oldFormat);
+}
