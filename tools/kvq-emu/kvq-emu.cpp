@@ -2,6 +2,7 @@
 
 #include "Arguments.h"
 #include "kvq/Emulator/Emulator.h"
+#include "kvq/Emulator/MachineModel.h"
 #include "kvq/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -68,6 +69,18 @@ static cl::opt<std::string>
 static cl::opt<bool> printCounters("counters",
                                    cl::desc("Print the counters as a table"),
                                    cl::cat(category));
+static cl::opt<std::string> machineName(
+    "machine",
+    cl::desc("Say what bounds the work on a machine: b200, h200, or a machine "
+             "file"),
+    cl::value_desc("b200|h200|FILE.json"), cl::cat(category));
+static cl::opt<std::string>
+    rolesText("roles",
+              cl::desc("Count warps of these roles together, as in "
+                       "0:load,1:mma,2-5:softmax"),
+              cl::value_desc("WARP[-WARP]:NAME,.."), cl::cat(category));
+/// What --threads says; see main.
+static unsigned threads = 0;
 static cl::opt<uint64_t> instructionLimit(
     "max-instructions",
     cl::desc("Stop after this many warp instructions (0: no limit)"),
@@ -171,13 +184,17 @@ static std::function<void(uint64_t, uint64_t)> makeProgress(bool &isShown) {
       };
 }
 
-static llvm::Error writeReport(const Report &report) {
+static llvm::Error writeReport(const Report &report,
+                               const std::optional<MachineEstimate> &machine) {
+  llvm::json::Value json = report.toJSON();
+  if (machine)
+    (*json.getAsObject())["machine"] = machine->toJSON();
   std::error_code code;
   llvm::ToolOutputFile file(reportFile, code, llvm::sys::fs::OF_Text);
   if (code)
     return llvm::createStringError(code, "cannot write '" + reportFile +
                                              "': " + code.message());
-  file.os() << llvm::formatv("{0:2}\n", report.toJSON());
+  file.os() << llvm::formatv("{0:2}\n", std::move(json));
   file.os().flush();
   if (file.os().has_error()) {
     code = file.os().error();
@@ -198,6 +215,20 @@ static llvm::Expected<int> run() {
   if (llvm::Error error = parseChecks(checkText, options.checks))
     return std::move(error);
   options.maxWarpInstructions = instructionLimit;
+  options.threads = threads;
+  if (!rolesText.empty()) {
+    llvm::Expected<std::vector<WarpRole>> roles = WarpRole::parse(rolesText);
+    if (!roles)
+      return roles.takeError();
+    options.roles = std::move(*roles);
+  }
+  std::optional<MachineModel> machine;
+  if (!machineName.empty()) {
+    llvm::Expected<MachineModel> model = MachineModel::load(machineName);
+    if (!model)
+      return model.takeError();
+    machine = std::move(*model);
+  }
   options.interrupt = &interrupted;
   bool isProgressShown = false;
   options.progress = makeProgress(isProgressShown);
@@ -266,8 +297,13 @@ static llvm::Expected<int> run() {
   report->printFindings(llvm::errs());
   if (printCounters)
     report->printCounters(llvm::outs());
+  std::optional<MachineEstimate> bounds;
+  if (machine) {
+    bounds = estimate(*machine, report->counters);
+    bounds->print(llvm::outs());
+  }
   if (!reportFile.empty())
-    if (llvm::Error error = writeReport(*report))
+    if (llvm::Error error = writeReport(*report, bounds))
       return std::move(error);
   // What a kernel left that did not end is no result.
   if (report->completed)
@@ -280,6 +316,14 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // InitLLVM's handler would end the process: a kernel is to stop cleanly.
   std::signal(SIGINT, [](int) { interrupted = true; });
+  // LLVM's library has an option of this name, which is of no use here.
+  if (cl::Option *other = cl::getRegisteredOptions().lookup("threads"))
+    other->removeArgument();
+  cl::opt<unsigned, /*ExternalStorage=*/true> threadsOption(
+      "threads",
+      cl::desc("Threads that run CTAs (0: as many as the host has); results do "
+               "not depend on it"),
+      cl::value_desc("n"), cl::location(threads), cl::cat(category));
   cl::HideUnrelatedOptions(category);
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
     os << "kvq-emu " << kvq::getVersion() << "\n";

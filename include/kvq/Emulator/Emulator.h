@@ -68,8 +68,15 @@ struct Options {
   uint64_t maxWarpInstructions = 0;
   /// The launch ends with an error finding when this many have been recorded.
   unsigned maxFindings = 64;
-  /// CTAs that take turns before another is admitted although none finished.
+  /// CTAs that take turns on a thread before another is admitted although none
+  /// finished.
   unsigned residentCTAs = 8;
+  /// Threads that run CTAs; 0 means as many as the host has. Random schedules,
+  /// the race check and kernels with floating-point atomics take one, so that
+  /// results and reports are the same for every number.
+  unsigned threads = 0;
+  /// Groups of warps that the report counts together.
+  std::vector<WarpRole> roles;
   /// Where the text of `vprintf` goes; standard output if empty.
   std::function<void(llvm::StringRef)> print;
   /// Called now and then with the CTAs finished and the CTAs of the grid.

@@ -3,8 +3,8 @@
 #ifndef KVQ_EMULATOR_REPORT_H
 #define KVQ_EMULATOR_REPORT_H
 
+#include "kvq/Emulator/Counters.h"
 #include "llvm/Support/JSON.h"
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,61 +63,15 @@ struct Finding {
   uint64_t occurrences = 1;
 };
 
-/// Classes of instructions that are counted apart.
-enum class InstructionClass : uint8_t {
-  Conversion,
-  Integer,
-  Float,
-  Double,
-  SpecialFunction,
-  Move,
-  Control,
-  Barrier,
-  Warp,
-  Global,
-  Shared,
-  Local,
-  Constant,
-  Atomic,
-  AsyncCopy,
-  Tensor,
-  Other
-};
-constexpr unsigned numInstructionClasses =
-    static_cast<unsigned>(InstructionClass::Other) + 1;
-const char *stringify(InstructionClass kind);
-
-struct Counters {
-  /// Instructions issued per warp, and the threads that took part in them.
-  std::array<uint64_t, numInstructionClasses> warpInstructions{};
-  std::array<uint64_t, numInstructionClasses> threadInstructions{};
-  /// Warp instructions by warp index in the CTA, over all CTAs.
-  std::vector<uint64_t> warpInstructionsByWarp;
-  /// Bytes that threads asked for, and 32-byte sectors per warp instruction.
-  uint64_t globalReadBytes = 0, globalWriteBytes = 0;
-  uint64_t globalReadSectors = 0, globalWriteSectors = 0;
-  /// Sectors touched at least once in the launch.
-  uint64_t distinctReadSectors = 0, distinctWriteSectors = 0;
-  /// Passes over the 32 four-byte banks; without conflicts one per 128 bytes.
-  uint64_t sharedWavefronts = 0;
-  uint64_t sharedReadBytes = 0, sharedWriteBytes = 0;
-  /// Bytes moved by asynchronous copies between global and shared memory.
-  uint64_t asyncCopyBytes = 0;
-  uint64_t tensorMemoryReadBytes = 0, tensorMemoryWriteBytes = 0;
-  /// Multiply-adds of tensor-core instructions, and bytes of their operands.
-  uint64_t tensorMultiplyAdds = 0, tensorOperandBytes = 0;
-
-  uint64_t totalWarpInstructions() const;
-  uint64_t totalThreadInstructions() const;
-  void add(const Counters &other);
-};
-
 struct Report {
   /// The grid ran to its end with no fatal finding.
   bool completed = false;
   std::vector<Finding> findings;
   Counters counters;
+  /// CTAs that ran to their end.
   uint64_t ctas = 0;
+  /// How warps are grouped where counters are shown; from the options.
+  std::vector<WarpRole> roles;
 
   bool ok() const { return completed && findings.empty(); }
   /// `{"completed": .., "findings": [..], "counters": {..}}`.

@@ -116,7 +116,7 @@ static void issueCopy(Warp &warp, const Op &op, LaneMask lanes) {
   const uint64_t *sizes = op.a == 1 ? warp.values(op.src(0)) : nullptr;
   LaneMask ignored = op.a == 2 ? warp.predicate(op.src(0)) : 0;
   AsyncCopyQueue &queue = warp.asyncCopies;
-  AccessCounter reads(warp, /*write=*/false);
+  AccessCounter reads(warp, /*write=*/false), writes(warp, /*write=*/true);
   bool eager = warp.launch.isEager();
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
     unsigned i = llvm::countr_zero(rest);
@@ -166,7 +166,7 @@ static void issueCopy(Warp &warp, const Op &op, LaneMask lanes) {
       copy.from = source.host;
     }
     warp.launch.counters.asyncCopyBytes += sourceBytes;
-    warp.launch.counters.sharedWriteBytes += bytes;
+    writes.add(destination, bytes);
     if (warp.launch.checkRaces) {
       Stamp stamp = HappensBefore::copyStamp(warp, i);
       copy.segment = stamp.clock;

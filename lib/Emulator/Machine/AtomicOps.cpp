@@ -7,6 +7,7 @@
 #include "kvq/Emulator/Machine/TypeMaps.h"
 #include "kvq/Emulator/Numerics/Arith.h"
 #include <algorithm>
+#include <mutex>
 
 using namespace kvq::emu;
 using ptx::Mod;
@@ -110,6 +111,9 @@ AtomicOperation::find(const ptx::Instruction &inst, Type type) {
   return result;
 }
 
+/// Guards 128-bit operations, which few hosts have.
+static std::mutex wideAtomics;
+
 /// Sources: vector elements, then (cas) the new value, then the address.
 /// Op: count elements of bits bits; numDst 0 is red.
 static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
@@ -141,6 +145,7 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
       warp.launch.races.release(warp, i, key, op.order, op.scope,
                                 /*readsToo=*/true);
     if (element == 16) {
+      std::lock_guard<std::mutex> lock(wideAtomics);
       uint64_t low = readBytes(location.host, 8),
                high = readBytes(location.host + 8, 8);
       const uint64_t *a = warp.values(op.src(0));
@@ -157,20 +162,17 @@ static void atomic(Warp &warp, const Op &op, LaneMask lanes) {
       continue;
     }
     for (unsigned k = 0; k < op.count; ++k) {
-      uint64_t old = readBytes(location.host + k * element, element);
       uint64_t value = warp.values(op.src(k))[i];
-      uint64_t result;
-      if (cas) {
-        uint64_t desired = warp.values(op.src(1))[i];
-        result = old == lowBits(value, op.bits) ? desired : old;
-      } else {
-        result = operation.apply(old, value);
-      }
-      result = lowBits(result, op.bits);
-      if (result != old) {
-        writeBytes(location.host + k * element, result, element);
-        changed = true;
-      }
+      uint64_t desired = cas ? warp.values(op.src(1))[i] : 0;
+      uint64_t old = updateAtomically(
+          location.host + k * element, element, [&](uint64_t before) {
+            uint64_t after = !cas ? operation.apply(before, value)
+                             : before == lowBits(value, op.bits) ? desired
+                                                                 : before;
+            after = lowBits(after, op.bits);
+            changed |= after != before;
+            return after;
+          });
       if (op.numDst)
         warp.destination(op.dst(k))[i] = old;
     }
@@ -288,6 +290,9 @@ llvm::Error kvq::emu::decodeAtomic(Decoder &decoder,
   if (count > 8 || (!isRed && dst.size() != count))
     return decoder.unsupported(inst);
   src.push_back(address->base);
+  decoder.program.hasFloatAtomics |=
+      operation->function && operation->kind == AtomicKind::Add &&
+      (address->space == Space::Global || address->space == Space::Generic);
   auto *extra = decoder.newExtra<AtomicExtra>();
   extra->operation = *operation;
   Op &op = decoder.emit(inst, atomic, InstructionClass::Atomic, dst, src);

@@ -122,6 +122,7 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
       targets.push_back({toAddress, barrierAddress});
     }
     warp.launch.counters.asyncCopyBytes += size;
+    countTransfer(warp, from, size, /*write=*/false);
     for (auto [address, barrier] : targets) {
       Location to, signal;
       if (!locate(warp, op, lane, extra.to.space, address, bytes, 16, to))
@@ -130,6 +131,7 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
           !locateMBarrier(warp, op, lane, Space::SharedCluster, barrier,
                           signal))
         return;
+      countTransfer(warp, to, size, /*write=*/true);
       Warp *self = &warp;
       const Op *where = &op;
       const BulkExtra *what = &extra;
@@ -141,26 +143,25 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
           extra.reduces ? AccessKind::StrongWrite : AccessKind::Write;
       noteAsync(warp, op, lane, from, bytes, AccessKind::Read, stamps.read);
       noteAsync(warp, op, lane, to, bytes, kind, stamps.write);
-      startWork(
-          warp, lane, extra.hasBarrier ? -1 : warp.asyncCopies.bulkGroup[lane],
-          [=] {
-            noteWritten(*self, *where, lane, from, bytes, AccessKind::Read);
-            noteWritten(*self, *where, lane, to, bytes, kind);
-            if (what->reduces) {
-              unsigned each = ptx::getBytes(what->operation.type);
-              for (unsigned at = 0; at < bytes; at += each)
-                writeBytes(
-                    to.host + at,
-                    what->operation.apply(readBytes(to.host + at, each),
-                                          readBytes(from.host + at, each)),
-                    each);
-            } else {
-              memmove(to.host, from.host, bytes);
-            }
-            self->launch.progress();
-            if (what->hasBarrier)
-              completeWork(*self, signal.host, bytes, stamps.write);
-          });
+      startWork(warp, lane,
+                extra.hasBarrier ? -1 : warp.asyncCopies.bulkGroup[lane], [=] {
+                  noteWritten(*self, *where, lane, from, bytes,
+                              AccessKind::Read);
+                  noteWritten(*self, *where, lane, to, bytes, kind);
+                  if (what->reduces) {
+                    unsigned each = ptx::getBytes(what->operation.type);
+                    for (unsigned at = 0; at < bytes; at += each)
+                      updateAtomically(to.host + at, each, [&](uint64_t old) {
+                        return what->operation.apply(
+                            old, readBytes(from.host + at, each));
+                      });
+                  } else {
+                    memmove(to.host, from.host, bytes);
+                  }
+                  self->launch.progress();
+                  if (what->hasBarrier)
+                    completeWork(*self, signal.host, bytes, stamps.write);
+                });
     }
   }
 }
@@ -285,6 +286,9 @@ static llvm::Error decodeBulk(Decoder &decoder, const ptx::Instruction &inst) {
     if (!operation)
       return decoder.unsupported(inst);
     extra->operation = *operation;
+    decoder.program.hasFloatAtomics |= operation->function &&
+                                       operation->kind == AtomicKind::Add &&
+                                       mods.space(0) == ptx::Space::Global;
   }
   Space toSpaceOf = toSpace(mods.space(0)), fromSpace = toSpace(mods.space(1));
   auto to = decodeAddress(decoder, inst, operands[0], toSpaceOf);

@@ -316,7 +316,7 @@ void callVprintf(Warp &warp, const Op &op, LaneMask lanes) {
     };
     int conversions = 0;
     std::string text = formatDevice(format, source, conversions);
-    warp.launch.print(text);
+    warp.launch.print(warp.cta.cluster, text);
     setResult(warp, call, lane, static_cast<uint32_t>(conversions));
   });
 }

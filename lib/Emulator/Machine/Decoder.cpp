@@ -225,8 +225,10 @@ llvm::Error Decoder::decodeFunction(uint32_t index) {
   for (const ptx::Instruction &inst : current->instructions) {
     places.push_back(static_cast<uint32_t>(program.ops.size()));
     currentInst = &inst;
+    size_t first = program.ops.size();
     if (llvm::Error error = decodeInstruction(inst))
       return error;
+    countAsOne(first, inst);
   }
   places.push_back(static_cast<uint32_t>(program.ops.size()));
   // Falling off the end returns.
@@ -235,8 +237,10 @@ llvm::Error Decoder::decodeFunction(uint32_t index) {
   end.line = current->instructions.empty() ? current->line
                                            : current->instructions.back().line;
   end.text = "ret";
+  size_t first = program.ops.size();
   if (llvm::Error error = decodeControl(*this, end))
     return error;
+  countAsOne(first, end);
   for (auto [op, instruction] : targets)
     program.ops[op].imm = places[instruction];
   for (std::vector<uint32_t> *table : tables)
@@ -244,6 +248,22 @@ llvm::Error Decoder::decodeFunction(uint32_t index) {
       entry = places[entry];
   self.end = static_cast<uint32_t>(program.ops.size());
   return llvm::Error::success();
+}
+
+void Decoder::countAsOne(size_t first, const ptx::Instruction &inst) {
+  if (first == program.ops.size())
+    return;
+  // Operations before the last one compute its operands.
+  Op &op = program.ops.back();
+  Pipe pipe = pipeOf(inst, op.category);
+  auto &kinds = program.countKinds;
+  auto known = std::find_if(
+      std::next(kinds.begin()), kinds.end(), [&](const CountKind &kind) {
+        return kind.category == op.category && kind.pipe == pipe;
+      });
+  op.countKind = static_cast<uint8_t>(known - kinds.begin());
+  if (known == kinds.end())
+    kinds.push_back({op.category, pipe});
 }
 
 Op &Decoder::emit(const ptx::Instruction &inst, Handler handler,

@@ -385,6 +385,6 @@ llvm::Expected<Report> Device::launch(Module *module, llvm::StringRef kernel,
                       kernel, shared - sharedReserved,
                       maxSharedBytes - sharedReserved)
             .str());
-  Launch launch(state->memory, state->options, *program, config, *cluster);
-  return launch.run();
+  Grid grid(state->memory, state->options, *program, config, *cluster);
+  return grid.run();
 }

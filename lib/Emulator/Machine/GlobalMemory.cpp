@@ -1,6 +1,7 @@
 //===- GlobalMemory.cpp - Device allocations with known bounds ------------===//
 
 #include "kvq/Emulator/Machine/GlobalMemory.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cerrno>
@@ -22,6 +23,57 @@ LazyBytes::LazyBytes(uint64_t size)
 }
 
 LazyBytes::~LazyBytes() { munmap(bytes, mapped); }
+
+void LazyBytes::clear() { madvise(bytes, mapped, MADV_DONTNEED); }
+
+TouchedBytes::TouchedBytes(uint64_t base, uint64_t size)
+    : firstSector(base >> 5),
+      numSectors(((base + size + 31) >> 5) - (base >> 5)),
+      sectors(numSectors * sizeof(Sector)),
+      blocks(numSectors / blockSectors + 1) {}
+
+void TouchedBytes::mark(uint64_t address, uint64_t bytes, bool write,
+                        bool shared) {
+  auto *cells = reinterpret_cast<Sector *>(sectors.data());
+  while (bytes) {
+    unsigned begin = address & 31;
+    unsigned count =
+        static_cast<unsigned>(std::min<uint64_t>(bytes, 32 - begin));
+    uint32_t bits = (count == 32 ? ~0u : (1u << count) - 1) << begin;
+    uint64_t index = (address >> 5) - firstSector;
+    uint32_t *cell = write ? &cells[index].written : &cells[index].read;
+    if (bits & ~__atomic_load_n(cell, __ATOMIC_RELAXED)) {
+      if (shared)
+        __atomic_fetch_or(cell, bits, __ATOMIC_RELAXED);
+      else
+        *cell |= bits;
+      __atomic_store_n(blocks.data() + index / blockSectors, 1,
+                       __ATOMIC_RELAXED);
+    }
+    address += count;
+    bytes -= count;
+  }
+}
+
+void TouchedBytes::clear() {
+  sectors.clear();
+  blocks.clear();
+}
+
+void TouchedBytes::addTo(Totals &totals) const {
+  const auto *cells = reinterpret_cast<const Sector *>(sectors.data());
+  for (uint64_t block = 0; block * blockSectors < numSectors; ++block) {
+    if (!blocks.data()[block])
+      continue;
+    uint64_t end = std::min(numSectors, (block + 1) * blockSectors);
+    for (uint64_t i = block * blockSectors; i < end; ++i) {
+      totals.readBytes += llvm::popcount(cells[i].read);
+      totals.writtenBytes += llvm::popcount(cells[i].written);
+      totals.readSectors += cells[i].read != 0;
+      totals.writtenSectors += cells[i].written != 0;
+    }
+  }
+}
 
 GlobalMemory::~GlobalMemory() {
   if (arena)
@@ -162,25 +214,23 @@ std::string GlobalMemory::describe(uint64_t address) {
   return "no allocation is near";
 }
 
-void GlobalMemory::clearSectors() {
-  for (auto &entry : allocations)
-    entry.second->sectors.reset();
+void GlobalMemory::beginLaunch() {
+  for (auto &entry : allocations) {
+    Allocation &allocation = *entry.second;
+    if (allocation.touched)
+      allocation.touched->clear();
+    else
+      allocation.touched =
+          std::make_unique<TouchedBytes>(allocation.base, allocation.size);
+  }
 }
 
-std::pair<uint64_t, uint64_t> GlobalMemory::countSectors() const {
-  uint64_t reads = 0, writes = 0;
-  for (const auto &entry : allocations) {
-    const Allocation &allocation = *entry.second;
-    if (!allocation.sectors)
-      continue;
-    uint64_t count = allocation.size / 32 + 2;
-    const uint8_t *marks = allocation.sectors->data();
-    for (uint64_t i = 0; i < count; ++i) {
-      reads += marks[i] & 1;
-      writes += marks[i] >> 1 & 1;
-    }
-  }
-  return {reads, writes};
+TouchedBytes::Totals GlobalMemory::countTouched() const {
+  TouchedBytes::Totals totals;
+  for (const auto &entry : allocations)
+    if (entry.second->touched)
+      entry.second->touched->addTo(totals);
+  return totals;
 }
 
 void GlobalMemory::markWritten(uint64_t address, uint64_t bytes) {

@@ -1,66 +1,61 @@
-//===- Launch.cpp - One grid while it runs --------------------------------===//
+//===- Launch.cpp - A worker thread and the clusters it runs --------------===//
 
 #include "kvq/Emulator/Machine/Launch.h"
 #include "kvq/Emulator/Numerics/Arith.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 using namespace kvq::emu;
 
-/// Warp instructions of one turn in the ordered schedules.
-static constexpr uint64_t turnLength = 2048;
-/// How often all waits with a time limit may run out with nothing happening
-/// between before that counts as a deadlock.
-static constexpr unsigned maxIdleTimeouts = 64;
-
-Launch::Launch(GlobalMemory &memory, const Options &options,
-               const Program &program, const LaunchConfig &config,
-               Dim3 clusterShape)
-    : memory(memory), options(options), program(program), config(config),
-      clusterShape(clusterShape), arguments(config.arguments),
+/// Operations of a warp's turn in the ordered schedules, and of one that has
+/// only polled before.
+static constexpr uint64_t turnLength = 2048, shortTurnLength = 128;
+Launch::Launch(Grid &grid, bool isFirst)
+    : memory(grid.memory), options(grid.options), program(grid.program),
+      config(grid.config), clusterShape(grid.clusterShape),
+      arguments(config.arguments),
       warpsPerCta(static_cast<unsigned>((config.block.volume() + warpSize - 1) /
                                         warpSize)),
       sharedBytes(static_cast<uint32_t>(program.dynamicSharedBase +
                                         config.dynamicSharedBytes)),
       checkRaces(options.checks.races),
       checkWritten(options.checks.uninitialized),
-      checkProtocol(options.checks.protocol), generator(options.schedule.seed) {
-  numClusters = config.grid.volume() / clusterShape.volume();
-  counters.warpInstructionsByWarp.resize(warpsPerCta);
+      checkProtocol(options.checks.protocol), grid(grid), isFirst(isFirst),
+      generator(options.schedule.seed) {
   if (options.checks.tensorFences)
     races.requireTensorFences();
 }
 
-void Launch::print(llvm::StringRef text) {
-  if (options.print)
-    options.print(text);
-  else
-    llvm::outs() << text;
+void Launch::enter(Cluster *cluster) {
+  if (current == cluster)
+    return;
+  if (current)
+    std::swap(counters, current->result.counters);
+  if (cluster)
+    std::swap(counters, cluster->result.counters);
+  current = cluster;
+  stop = cluster && cluster->result.failed;
 }
 
-void Launch::report(Finding finding) {
-  // Threads of one instruction with one fault are one finding.
-  auto key = std::make_pair(
-      static_cast<const void *>(finding.line ? program.file.data() : nullptr),
-      finding.line << 8 | static_cast<unsigned>(finding.kind));
-  auto found = findingIndex.find(key);
-  if (found != findingIndex.end() && finding.line) {
-    Finding &earlier = result.findings[found->second];
-    ++earlier.occurrences;
-    earlier.fatal |= finding.fatal;
-  } else {
-    findingIndex[key] = result.findings.size();
-    result.findings.push_back(finding);
-  }
-  if (finding.fatal || result.findings.size() >= options.maxFindings)
-    stop = true;
+void Launch::print(Cluster &cluster, llvm::StringRef text) {
+  grid.print(cluster.linear, cluster.result, text);
+}
+
+void Launch::report(Cluster &cluster, Finding finding) {
+  cluster.result.report(std::move(finding), options.maxFindings);
+  if (current == &cluster)
+    stop = cluster.result.failed;
 }
 
 bool Launch::admitCluster() {
-  if (nextCluster == numClusters)
+  std::optional<uint64_t> taken = grid.takeCluster();
+  if (!taken)
     return false;
-  uint64_t index = nextCluster++;
+  uint64_t index = *taken;
   uint32_t nx = config.grid.x / clusterShape.x;
   uint32_t ny = config.grid.y / clusterShape.y;
   Dim3 id{static_cast<uint32_t>(index % nx),
@@ -70,35 +65,57 @@ bool Launch::admitCluster() {
   return true;
 }
 
-void Launch::retire() {
-  for (auto it = resident.begin(); it != resident.end();) {
-    if (!(*it)->isDone()) {
-      ++it;
-      continue;
-    }
-    for (const auto &cta : (*it)->ctas) {
-      ++finishedCtas;
+void Launch::admit() {
+  uint64_t residentCtas = resident.size() * clusterShape.volume();
+  while (residentCtas < options.residentCTAs && admitCluster())
+    residentCtas += clusterShape.volume();
+}
+
+void Launch::finish(Cluster &cluster, bool completed) {
+  enter(&cluster);
+  for (const auto &cta : cluster.ctas) {
+    if (completed) {
+      ++cluster.result.finishedCtas;
       if (const Op *op = cta->tensor.leaked(); op && checkProtocol)
         cta->warps[0]->report(FindingKind::TensorMemory, *op, 0, 0,
                               "the CTA ends with tensor memory allocated",
                               false);
-      for (const auto &warp : cta->warps) {
-        // Copies that nobody waited for still happen before memory goes away.
+      // Copies that nobody waited for still happen before memory goes away.
+      for (const auto &warp : cta->warps)
         advanceAsyncCopies(*warp, /*all=*/true);
-        counters.warpInstructionsByWarp[warp->index] += warp->executed;
-      }
-      if (checkRaces) {
-        races.forget(reinterpret_cast<uint64_t>(cta->shared.data()),
-                     cta->shared.size());
-        races.forgetTensor(*cta);
-      }
     }
-    it = resident.erase(it);
-    progress();
+    counters.warps.resize(warpsPerCta);
+    for (const auto &warp : cta->warps)
+      warp->addCountsTo(counters.warps[warp->index]);
+    if (checkRaces) {
+      races.forget(reinterpret_cast<uint64_t>(cta->shared.data()),
+                   cta->shared.size());
+      races.forgetTensor(*cta);
+    }
   }
-  if (options.progress && steps >= nextProgressReport) {
-    nextProgressReport = steps + (1 << 20);
-    options.progress(finishedCtas, config.grid.volume());
+  enter(nullptr);
+  grid.finish(cluster.linear, std::move(cluster.result), cluster.steps);
+}
+
+void Launch::retire() {
+  bool any = false;
+  for (auto it = resident.begin(); it != resident.end();) {
+    Cluster &cluster = **it;
+    bool done = cluster.isDone();
+    if (!done && !cluster.result.failed &&
+        !grid.isObsolete(cluster.linear, cluster.steps)) {
+      ++it;
+      continue;
+    }
+    finish(cluster, done);
+    it = resident.erase(it);
+    any = true;
+  }
+  if (any)
+    progress();
+  if (isFirst && options.progress && grid.steps >= nextProgressReport) {
+    nextProgressReport = grid.steps + (1 << 20);
+    options.progress(grid.finishedCtas, config.grid.volume());
   }
 }
 
@@ -109,18 +126,20 @@ bool Launch::limitsReached() {
     kind = FindingKind::Interrupted;
     message = "the launch was interrupted";
   } else if (options.maxWarpInstructions &&
-             steps >= options.maxWarpInstructions) {
+             grid.steps >= options.maxWarpInstructions) {
     kind = FindingKind::StepLimit;
     message = llvm::formatv("the launch reached its limit of {0} warp "
                             "instructions with {1} of {2} CTAs finished",
-                            options.maxWarpInstructions, finishedCtas,
+                            options.maxWarpInstructions, grid.finishedCtas,
                             config.grid.volume());
   } else {
     return false;
   }
-  if (!stop && !resident.empty()) {
+  if (grid.abort() && !resident.empty()) {
     // Blame the instruction that some thread is at.
-    for (const auto &cta : resident.front()->ctas)
+    Cluster &cluster = *resident.front();
+    enter(&cluster);
+    for (const auto &cta : cluster.ctas)
       for (const auto &warp : cta->warps)
         for (const Group &group : warp->getGroups()) {
           if (stop)
@@ -131,43 +150,125 @@ bool Launch::limitsReached() {
                        true);
         }
   }
-  stop = true;
   return true;
 }
 
+/// What has to change for threads that poll global memory to stop waiting.
+static uint64_t countGlobalAccesses(const Cluster &cluster) {
+  InstructionCounts counts;
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
+      warp->addCountsTo(counts);
+  return counts.warp[static_cast<unsigned>(InstructionClass::Global)] +
+         counts.warp[static_cast<unsigned>(InstructionClass::Atomic)];
+}
+
+bool Launch::advanceAll(Cluster &cluster) {
+  bool advanced = false;
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps) {
+      // Work that completed since may have woken someone.
+      advanced |= warp->isRunnable();
+      advanced |= advanceAsyncCopies(*warp, /*all=*/true);
+    }
+  return advanced;
+}
+
+/// A cluster in which nothing can run: completes its asynchronous work, else
+/// lets waits time out, else reports a deadlock.
+void Launch::unblock(Cluster &cluster) {
+  enter(&cluster);
+  if (advanceAll(cluster) || cluster.isDone())
+    return;
+  if (!cluster.idleTimeouts)
+    cluster.globalAccesses = countGlobalAccesses(cluster);
+  bool any = false;
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
+      any |= warp->wake([](Group &group) {
+        if (group.wait != Wait::MBarrier)
+          return false;
+        group.timedOut = true;
+        return true;
+      });
+  ++cluster.idleTimeouts;
+  // Who looks at global memory between waits may see what another cluster
+  // writes: see waitForOthers.
+  if (!any || (cluster.isIdle() &&
+               cluster.globalAccesses == countGlobalAccesses(cluster)))
+    reportDeadlock(cluster);
+}
+
+uint64_t Launch::runTurn(Cluster &cluster) {
+  enter(&cluster);
+  uint64_t before = progressCount, executed = 0;
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
+      if (!stop && warp->isRunnable())
+        executed += warp->run(cluster.turnLength);
+  account(cluster, executed, before);
+  cluster.turnLength = progressCount == before ? shortTurnLength : turnLength;
+  if (stop)
+    return executed;
+  if (!executed)
+    unblock(cluster);
+  else if (progressCount == before)
+    // Everything that runs only polls: what it polls for may come from
+    // asynchronous work.
+    advanceAll(cluster);
+  return executed;
+}
+
+void Launch::account(Cluster &cluster, uint64_t executed,
+                     uint64_t progressBefore) {
+  cluster.steps += executed;
+  grid.steps.fetch_add(executed, std::memory_order_relaxed);
+  if (progressCount == progressBefore)
+    return;
+  cluster.idleTimeouts = 0;
+  grid.progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Nothing that this worker has can go on by itself.
+void Launch::waitForOthers() {
+  uint64_t epoch = grid.progress;
+  if (!isIdle || epoch != idleSince) {
+    idleSince = epoch;
+    if (!isIdle)
+      ++grid.idleWorkers;
+    isIdle = true;
+  } else if (grid.idleWorkers == grid.numWorkers) {
+    Cluster &cluster = *resident.front();
+    enter(&cluster);
+    reportDeadlock(cluster);
+    return;
+  }
+  if (grid.numWorkers > 1)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
 void Launch::runInOrder() {
-  while (!stop) {
-    uint64_t residentCtas = resident.size() * clusterShape.volume();
-    while (residentCtas < options.residentCTAs && admitCluster())
-      residentCtas += clusterShape.volume();
+  while (!grid.isAborted()) {
+    admit();
     if (resident.empty())
       return;
-    uint64_t before = steps, progressBefore = progressCount;
+    uint64_t progressBefore = progressCount;
     for (const auto &cluster : resident)
-      for (const auto &cta : cluster->ctas)
-        for (const auto &warp : cta->warps) {
-          if (stop)
-            return;
-          if (!warp->isRunnable())
-            continue;
-          steps += warp->run(turnLength);
-        }
+      if (!cluster->result.failed)
+        runTurn(*cluster);
     if (limitsReached())
       return;
     retire();
-    if (steps == before) {
-      if (!resident.empty() && !unblock())
-        return;
-    } else if (progressCount == progressBefore) {
-      // Everything that runs only polls: what it polls for may come from
-      // asynchronous work or from a CTA that has not started.
-      bool advanced = false;
-      for (const auto &cluster : resident)
-        for (const auto &cta : cluster->ctas)
-          for (const auto &warp : cta->warps)
-            advanced |= advanceAsyncCopies(*warp, /*all=*/true);
-      if (!advanced)
-        admitCluster();
+    if (progressCount != progressBefore) {
+      if (isIdle)
+        --grid.idleWorkers;
+      isIdle = false;
+    } else if (!admitCluster() && !resident.empty()) {
+      // What is polled may come from a cluster of another worker.
+      if (llvm::all_of(resident, [](const auto &c) { return c->isIdle(); }))
+        waitForOthers();
+      else if (grid.numWorkers > 1)
+        std::this_thread::yield();
     }
   }
 }
@@ -175,10 +276,8 @@ void Launch::runInOrder() {
 void Launch::runAtRandom() {
   std::vector<Warp *> runnable;
   uint64_t sinceAdmission = 0, progressBefore = 0;
-  while (!stop) {
-    uint64_t residentCtas = resident.size() * clusterShape.volume();
-    while (residentCtas < options.residentCTAs && admitCluster())
-      residentCtas += clusterShape.volume();
+  while (!grid.isAborted()) {
+    admit();
     if (resident.empty())
       return;
     runnable.clear();
@@ -187,27 +286,37 @@ void Launch::runAtRandom() {
         for (const auto &warp : cta->warps) {
           if (warp->isRunnable())
             runnable.push_back(warp.get());
-          if (!warp->asyncCopies.empty() && random(4) == 0)
+          if (!warp->asyncCopies.empty() && random(4) == 0) {
+            enter(cluster.get());
             advanceAsyncCopies(*warp, /*all=*/false);
+          }
         }
     if (runnable.empty()) {
+      for (const auto &cluster : resident)
+        if (!cluster->result.failed)
+          unblock(*cluster);
+      bool idle =
+          llvm::all_of(resident, [](const auto &c) { return c->isIdle(); });
       retire();
-      if (!resident.empty() && !unblock())
-        return;
+      if (idle && !resident.empty() && !admitCluster())
+        waitForOthers();
       continue;
     }
     // Some turns are long and some short, so that warps drift apart.
-    for (unsigned i = 0, turns = 1 + random(16); i < turns && !stop; ++i) {
+    for (unsigned i = 0, turns = 1 + random(16); i < turns; ++i) {
       Warp *warp = runnable[random(static_cast<uint32_t>(runnable.size()))];
-      if (!warp->isRunnable())
+      Cluster &cluster = warp->cta.cluster;
+      if (!warp->isRunnable() || cluster.result.failed)
         continue;
-      steps += warp->run(1 + random(random(4) ? 16 : 512));
+      enter(&cluster);
+      uint64_t before = progressCount;
+      account(cluster, warp->run(1 + random(random(4) ? 16 : 512)), before);
     }
     if (limitsReached())
       return;
     retire();
     if (progressCount == progressBefore) {
-      if (++sinceAdmission > 256) {
+      if (++sinceAdmission > 64) {
         admitCluster();
         sinceAdmission = 0;
       }
@@ -218,87 +327,52 @@ void Launch::runAtRandom() {
   }
 }
 
-bool Launch::unblock() {
-  bool advanced = false;
-  for (const auto &cluster : resident)
-    for (const auto &cta : cluster->ctas)
-      for (const auto &warp : cta->warps) {
-        // Work that completed since may have woken someone.
-        advanced |= warp->isRunnable();
-        advanced |= advanceAsyncCopies(*warp, /*all=*/true);
-      }
-  if (advanced || admitCluster())
-    return true;
-  if (progressCount == progressAtTimeout)
-    ++idleTimeouts;
-  else
-    idleTimeouts = 0;
-  progressAtTimeout = progressCount;
-  if (idleTimeouts < maxIdleTimeouts) {
-    bool any = false;
-    for (const auto &cluster : resident)
-      for (const auto &cta : cluster->ctas)
-        for (const auto &warp : cta->warps)
-          any |= warp->wake([](Group &group) {
-            if (group.wait != Wait::MBarrier)
-              return false;
-            group.timedOut = true;
-            return true;
-          });
-    if (any)
-      return true;
-  }
-  reportDeadlock();
-  return false;
-}
-
-void Launch::reportDeadlock() {
+void Launch::reportDeadlock(Cluster &cluster) {
   std::string text = "nothing can run any more:";
   llvm::raw_string_ostream os(text);
   Warp *first = nullptr;
   const Group *firstGroup = nullptr;
   unsigned listed = 0;
-  for (const auto &cluster : resident)
-    for (const auto &cta : cluster->ctas)
-      for (const auto &warp : cta->warps)
-        for (const Group &group : warp->getGroups()) {
-          if (!first) {
-            first = warp.get();
-            firstGroup = &group;
-          }
-          if (++listed > 64)
-            continue;
-          os << "\n    CTA " << cta->linear << " warp " << warp->index
-             << " threads " << llvm::format_hex(group.lanes, 10) << " wait ";
-          switch (group.wait) {
-          case Wait::None:
-          case Wait::Running:
-            os << "for nothing";
-            break;
-          case Wait::WarpSync:
-            os << "for member mask " << llvm::format_hex(group.key, 10);
-            break;
-          case Wait::CtaBarrier: {
-            const CtaBarrier &barrier = cta->barriers[group.key];
-            os << "at barrier " << group.key << " (" << barrier.arrived
-               << " warps arrived)";
-            break;
-          }
-          case Wait::ClusterBarrier:
-            os << "at the cluster barrier";
-            break;
-          case Wait::MBarrier:
-            os << "for phase " << group.value << " of the mbarrier at "
-               << llvm::format_hex(group.key, 10);
-            break;
-          case Wait::TensorAlloc:
-            os << "for " << group.key << " columns of tensor memory";
-            break;
-          }
-          if (group.op)
-            os << " at line " << group.op->line << " ('" << group.op->oneLine()
-               << "')";
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
+      for (const Group &group : warp->getGroups()) {
+        if (!first) {
+          first = warp.get();
+          firstGroup = &group;
         }
+        if (++listed > 64)
+          continue;
+        os << "\n    CTA " << cta->linear << " warp " << warp->index
+           << " threads " << llvm::format_hex(group.lanes, 10) << " wait ";
+        switch (group.wait) {
+        case Wait::None:
+        case Wait::Running:
+          os << "for nothing";
+          break;
+        case Wait::WarpSync:
+          os << "for member mask " << llvm::format_hex(group.key, 10);
+          break;
+        case Wait::CtaBarrier: {
+          const CtaBarrier &barrier = cta->barriers[group.key];
+          os << "at barrier " << group.key << " (" << barrier.arrived
+             << " warps arrived)";
+          break;
+        }
+        case Wait::ClusterBarrier:
+          os << "at the cluster barrier";
+          break;
+        case Wait::MBarrier:
+          os << "for phase " << group.value << " of the mbarrier at "
+             << llvm::format_hex(group.key, 10);
+          break;
+        case Wait::TensorAlloc:
+          os << "for " << group.key << " columns of tensor memory";
+          break;
+        }
+        if (group.op)
+          os << " at line " << group.op->line << " ('" << group.op->oneLine()
+             << "')";
+      }
   if (listed > 64)
     os << "\n    and " << listed - 64 << " more";
   if (first && firstGroup->op) {
@@ -311,24 +385,17 @@ void Launch::reportDeadlock() {
   finding.fatal = true;
   finding.kernel = program.name;
   finding.message = text;
-  report(std::move(finding));
+  report(cluster, std::move(finding));
 }
 
-Report Launch::run() {
+void Launch::run() {
   num::HostFPScope hostFloatingPoint;
-  memory.clearSectors();
   if (isRandom())
     runAtRandom();
   else
     runInOrder();
   for (const auto &cluster : resident)
-    for (const auto &cta : cluster->ctas)
-      for (const auto &warp : cta->warps)
-        counters.warpInstructionsByWarp[warp->index] += warp->executed;
-  std::tie(counters.distinctReadSectors, counters.distinctWriteSectors) =
-      memory.countSectors();
-  result.completed = !stop;
-  result.counters = counters;
-  result.ctas = finishedCtas;
-  return std::move(result);
+    finish(*cluster, /*completed=*/false);
+  if (!isIdle)
+    ++grid.idleWorkers;
 }

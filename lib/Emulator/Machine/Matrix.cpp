@@ -18,6 +18,7 @@ struct MoveExtra : OpExtra {
 };
 struct MmaExtra : OpExtra {
   num::MmaSpec spec;
+  llvm::StringRef kind;
   /// PTX registers per operand: A, B, C, D.
   unsigned counts[4] = {};
   /// Words per PTX register: 2 for f64.
@@ -149,10 +150,11 @@ static void multiply(Warp &warp, const Op &op, LaneMask lanes) {
       dst[lane] = value;
     });
   }
-  Counters &counters = warp.launch.counters;
-  counters.tensorMultiplyAdds += uint64_t(spec.m) * spec.n * spec.k;
-  counters.tensorOperandBytes +=
+  TensorCounts operands;
+  operands.registerBytes =
       4 * warpSize * words * (extra.counts[0] + extra.counts[1]);
+  warp.launch.counters.addTensor(
+      {"mma.sync", extra.kind, spec.m, spec.n, spec.k}, operands);
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,6 +196,33 @@ static llvm::SmallVector<ptx::Operand, 8> listOf(Decoder &decoder,
     return {elements.begin(), elements.end()};
   }
   return {operand};
+}
+
+/// The kind that counters show, as tcgen05 names it where it can.
+static llvm::StringRef kindOf(const num::MmaSpec &spec,
+                              const ptx::Modifiers &mods) {
+  switch (spec.a) {
+  case MmaType::F64:
+    return "f64";
+  case MmaType::TF32:
+    return "tf32";
+  case MmaType::F16:
+  case MmaType::BF16:
+    return "f16";
+  case MmaType::S8:
+  case MmaType::U8:
+    return "i8";
+  case MmaType::S4:
+  case MmaType::U4:
+    return "i4";
+  case MmaType::B1:
+    return "b1";
+  default:
+    return mods.has(Mod::KindMxf4nvf4)   ? "mxf4nvf4"
+           : mods.has(Mod::KindMxf4)     ? "mxf4"
+           : mods.has(Mod::KindMxf8f6f4) ? "mxf8f6f4"
+                                         : "f8f6f4";
+  }
 }
 
 static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
@@ -254,6 +283,7 @@ static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
     return decoder.error(inst, llvm::toString(std::move(error)));
   if (operands.size() < (scaled ? 8u : 4u))
     return decoder.unsupported(inst);
+  extra->kind = kindOf(spec, mods);
   extra->words = spec.a == MmaType::F64 ? 2 : 1;
   static const num::MmaOperand kinds[4] = {
       num::MmaOperand::A, num::MmaOperand::B, num::MmaOperand::C,

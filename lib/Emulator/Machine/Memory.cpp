@@ -2,7 +2,6 @@
 
 #include "kvq/Emulator/Machine/Memory.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <algorithm>
 
 using namespace kvq::emu;
 
@@ -166,95 +165,4 @@ void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,
     warp.launch.races.access(warp, op, lane,
                              reinterpret_cast<uint64_t>(location.host), bytes,
                              kind, location.space, location.shown);
-}
-
-//===----------------------------------------------------------------------===//
-// Counters
-//===----------------------------------------------------------------------===//
-
-/// Passes over the 32 banks that a group of threads needs: the largest number
-/// of distinct words in one bank.
-static unsigned wavefronts(const uint64_t *addresses, unsigned count,
-                           unsigned size) {
-  // A pass moves at most 128 bytes: 8-byte accesses go by half warps, 16-byte
-  // ones by quarters.
-  unsigned perPass = size <= 4 ? 32 : std::max(1u, 128 / size);
-  unsigned total = 0;
-  for (unsigned begin = 0; begin < count; begin += perPass) {
-    unsigned end = std::min(count, begin + perPass);
-    bool consecutive = true;
-    for (unsigned i = begin + 1; i < end && consecutive; ++i)
-      consecutive = addresses[i] == addresses[i - 1] + size ||
-                    addresses[i] == addresses[i - 1];
-    if (consecutive && addresses[begin] % size == 0) {
-      ++total;
-      continue;
-    }
-    uint64_t words[32][8];
-    uint8_t used[32] = {};
-    unsigned worst = 1;
-    for (unsigned i = begin; i < end; ++i)
-      for (uint64_t word = addresses[i] / 4,
-                    last = (addresses[i] + size - 1) / 4;
-           word <= last; ++word) {
-        unsigned bank = word % 32;
-        bool known = false;
-        unsigned kept = std::min<unsigned>(used[bank], 8);
-        for (unsigned k = 0; k < kept && !known; ++k)
-          known = words[bank][k] == word;
-        if (known)
-          continue;
-        if (used[bank] < 8)
-          words[bank][used[bank]] = word;
-        ++used[bank];
-        worst = std::max<unsigned>(worst, used[bank]);
-      }
-    total += worst;
-  }
-  return total;
-}
-
-void AccessCounter::finish() {
-  Counters &counters = warp.launch.counters;
-  uint64_t bytes = uint64_t(count) * size;
-  if (space == Space::Shared) {
-    (write ? counters.sharedWriteBytes : counters.sharedReadBytes) += bytes;
-    counters.sharedWavefronts += wavefronts(addresses, count, size);
-    return;
-  }
-  (write ? counters.globalWriteBytes : counters.globalReadBytes) += bytes;
-  uint64_t sectors[warpSize * 2];
-  unsigned found = 0;
-  bool sorted = true;
-  uint8_t mark = write ? 2 : 1;
-  auto touch = [&](uint64_t sector) {
-    if (found && sectors[found - 1] == sector)
-      return;
-    if (found && sectors[found - 1] > sector)
-      sorted = false;
-    sectors[found++] = sector;
-    Allocation *allocation = warp.lastAllocation;
-    uint64_t address = sector << 5;
-    if (!allocation || address + 31 < allocation->base ||
-        address >= allocation->base + allocation->size)
-      allocation = warp.launch.memory.findAtOrBelow(address + 31);
-    if (!allocation)
-      return;
-    if (!allocation->sectors)
-      allocation->sectors =
-          std::make_unique<LazyBytes>(allocation->size / 32 + 2);
-    allocation->sectors->data()[sector - (allocation->base >> 5)] |= mark;
-  };
-  for (unsigned i = 0; i < count; ++i) {
-    uint64_t first = addresses[i] >> 5, last = (addresses[i] + size - 1) >> 5;
-    touch(first);
-    if (last != first)
-      touch(last);
-  }
-  if (!sorted) {
-    std::sort(sectors, sectors + found);
-    found =
-        static_cast<unsigned>(std::unique(sectors, sectors + found) - sectors);
-  }
-  (write ? counters.globalWriteSectors : counters.globalReadSectors) += found;
 }

@@ -160,6 +160,8 @@ bool locateGlobalRun(Warp &warp, const Op &op, unsigned lane, uint64_t address,
 /// when the copy takes effect they move.
 struct BoxPass {
   const CopyStamps *check = nullptr;
+  /// The same bytes go to a CTA before: global memory is read once only.
+  bool again = false;
   bool moves() const { return !check; }
 
   void read(Warp &warp, const Op &op, unsigned lane, const Location &location,
@@ -168,6 +170,7 @@ struct BoxPass {
       noteAsync(warp, op, lane, location, bytes, AccessKind::Read, check->read);
     else
       noteWritten(warp, op, lane, location, bytes, AccessKind::Read);
+    count(warp, location, bytes, /*write=*/false);
   }
   void write(Warp &warp, const Op &op, unsigned lane, const Location &location,
              unsigned bytes, AccessKind kind = AccessKind::Write) const {
@@ -175,6 +178,14 @@ struct BoxPass {
       noteAsync(warp, op, lane, location, bytes, kind, check->write);
     else
       noteWritten(warp, op, lane, location, bytes, kind);
+    count(warp, location, bytes, /*write=*/true);
+  }
+
+private:
+  void count(Warp &warp, const Location &location, unsigned bytes,
+             bool write) const {
+    if (moves() && !again && location.space == Space::Global)
+      countTransfer(warp, location, bytes, write);
   }
 };
 
@@ -299,10 +310,20 @@ void storeBox(Warp &warp, const Op &op, unsigned lane, const Box &box,
         continue;
       uint64_t value = readBytes(mover.packed.data() + e * bytes, bytes);
       if (reduction)
-        value = reduction->apply(readBytes(location.host, bytes), value);
-      writeBytes(location.host, value, bytes);
+        updateAtomically(location.host, bytes, [&](uint64_t old) {
+          return reduction->apply(old, value);
+        });
+      else
+        writeBytes(location.host, value, bytes);
     }
   });
+}
+
+/// The shared side of a copied box: rows lie one behind the other.
+void countShared(Warp &warp, const Box &box, bool write) {
+  Location all;
+  all.space = Space::Shared;
+  countTransfer(warp, all, box.rows * box.rowBytes, write);
 }
 
 void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
@@ -370,6 +391,7 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
       startWork(warp, lane, warp.asyncCopies.bulkGroup[lane], [=] {
         storeBox(*self, *where, lane, box, shared,
                  reduction ? &*reduction : nullptr, {});
+        countShared(*self, box, /*write=*/false);
         self->launch.progress();
       });
       continue;
@@ -390,11 +412,13 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
                           signal))
         return;
       uint64_t to = address;
+      bool again = address != targets.front().first;
       CopyStamps stamps = signalledStamps(warp, lane);
       if (warp.launch.checkRaces)
         loadBox(warp, op, lane, box, to, {&stamps});
       startWork(warp, lane, -1, [=] {
-        loadBox(*self, *where, lane, box, to, {});
+        loadBox(*self, *where, lane, box, to, {nullptr, again});
+        countShared(*self, box, /*write=*/true);
         self->launch.progress();
         if (!self->launch.stopped())
           completeWork(*self, signal.host, payload, stamps.write);
@@ -526,6 +550,8 @@ llvm::Error kvq::emu::decodeTensorCopy(Decoder &decoder,
   extra->load = mods.has(Mod::MbarrierCompleteTxBytes);
   extra->multicast = mods.has(Mod::MulticastCluster);
   extra->reduces = inst.opcode == Opcode::CpReduceAsyncBulkTensor;
+  // The element type is the map's.
+  decoder.program.hasFloatAtomics |= extra->reduces && mods.has(Mod::Add);
   if (operands.size() < (extra->load ? 3u : 2u) + extra->multicast)
     return decoder.unsupported(inst);
   const ptx::Operand &map = operands[extra->load ? 1 : 0];

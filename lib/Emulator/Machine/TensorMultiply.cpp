@@ -257,10 +257,15 @@ void MmaWork::perform() const {
                                                      acc[size_t(row) * n + col],
                                                      instruction.saturate));
     }
-  Counters &counters = warp->launch.counters;
-  counters.tensorMultiplyAdds += uint64_t(m) * n * k;
+  TensorCounts operands;
   // Every kind takes 32 bytes of K per row.
-  counters.tensorOperandBytes += 32 * (m + n);
+  (extra->aInTensor ? operands.tensorMemoryBytes : operands.sharedBytes) +=
+      32 * m;
+  operands.sharedBytes += 32 * n;
+  operands.tensorMemoryBytes += extra->scaleVec * (m + n);
+  llvm::StringRef kind = tc::kindName(instruction.kind);
+  warp->launch.counters.addTensor(
+      {"tcgen05", kind.drop_front(strlen("kind::")), m, n, k}, operands);
   warp->launch.progress();
 }
 
@@ -507,6 +512,9 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
                         location))
               return;
             noteWritten(*self, *where, lane, location, used, AccessKind::Read);
+            countTransfer(*self, location, used, /*write=*/false);
+            self->launch.counters.tensorMemoryWriteBytes +=
+                16 * tc::copyLanes(what->shape, row).size();
             uint32_t columns[4];
             tc::unpackChunk(what->unpack, location.host, columns);
             for (uint16_t target : tc::copyLanes(what->shape, row))

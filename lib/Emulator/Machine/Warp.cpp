@@ -15,8 +15,9 @@ Warp::Warp(Cta &cta, unsigned index, LaneMask present)
     : cta(cta), launch(cta.launch), program(cta.launch.program), index(index),
       globalIndex(
           static_cast<uint32_t>(cta.linear * cta.launch.warpsPerCta + index)),
-      exited(~present), specials(numSpecialRegisters * warpSize), local(32),
-      localShadow(32), stacks(32) {
+      exited(~present), counts(program.countKinds.size()),
+      specials(numSpecialRegisters * warpSize), local(32), localShadow(32),
+      stacks(32) {
   Group group;
   group.lanes = present;
   group.pc = program.functions[0].entry;
@@ -105,7 +106,7 @@ Dim3 Warp::threadIndex(unsigned lane) const {
 
 void Warp::refreshClocks() {
   // One step of the emulator stands for one clock, and a nanosecond for two.
-  uint64_t now = launch.steps + executed;
+  uint64_t now = cta.cluster.steps + executed;
   auto set = [&](SpecialRegister reg, uint64_t value) {
     uint64_t *slot = specials.data() + static_cast<unsigned>(reg) * warpSize;
     std::fill(slot, slot + warpSize, value);
@@ -241,7 +242,6 @@ void Warp::storeGroup() {
 
 uint64_t Warp::run(uint64_t budget) {
   const Op *ops = program.ops.data();
-  Counters &counters = launch.counters;
   uint64_t done = 0;
   yielded = false;
   while (done < budget && !yielded && !launch.stopped() && selectGroup()) {
@@ -260,9 +260,9 @@ uint64_t Warp::run(uint64_t budget) {
       }
       ++pc;
       ++done;
-      ++counters.warpInstructions[static_cast<unsigned>(op.category)];
-      counters.threadInstructions[static_cast<unsigned>(op.category)] +=
-          static_cast<unsigned>(llvm::popcount(lanes));
+      std::array<uint64_t, 2> &count = counts[op.countKind];
+      ++count[0];
+      count[1] += static_cast<unsigned>(llvm::popcount(lanes));
       if (lanes) {
         runningOp = &op;
         if (pendingLoads)
@@ -279,9 +279,17 @@ uint64_t Warp::run(uint64_t budget) {
 }
 
 void Warp::uncount(const Op &op, LaneMask lanes) {
-  --launch.counters.warpInstructions[static_cast<unsigned>(op.category)];
-  launch.counters.threadInstructions[static_cast<unsigned>(op.category)] -=
-      static_cast<unsigned>(llvm::popcount(lanes));
+  --counts[op.countKind][0];
+  counts[op.countKind][1] -= static_cast<unsigned>(llvm::popcount(lanes));
+}
+
+void Warp::addCountsTo(InstructionCounts &total) const {
+  for (size_t i = 1; i < counts.size(); ++i) {
+    const CountKind &kind = program.countKinds[i];
+    total.warp[static_cast<unsigned>(kind.category)] += counts[i][0];
+    total.thread[static_cast<unsigned>(kind.category)] += counts[i][1];
+    total.pipes[static_cast<unsigned>(kind.pipe)] += counts[i][0];
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -502,7 +510,7 @@ void Warp::report(FindingKind kind, const Op &op, unsigned lane,
   finding.thread = threadIndex(lane);
   finding.address = address;
   finding.message = message.str();
-  launch.report(std::move(finding));
+  launch.report(cta.cluster, std::move(finding));
   if (fatal)
     switchRequested = true;
 }

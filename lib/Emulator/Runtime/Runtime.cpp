@@ -52,6 +52,9 @@ Runtime::Runtime() {
   if (!limit.empty() && limit.getAsInteger(10, options.maxWarpInstructions))
     failCall(who,
              "KVQ_EMU_MAX_INSTRUCTIONS must be a number, not '" + limit + "'");
+  StringRef threads = getVariable("KVQ_EMU_THREADS");
+  if (!threads.empty() && threads.getAsInteger(10, options.threads))
+    failCall(who, "KVQ_EMU_THREADS must be a number, not '" + threads + "'");
   reportFile = getVariable("KVQ_EMU_REPORT").str();
   device = std::make_unique<Device>(std::move(options));
 }

@@ -37,6 +37,31 @@ struct AtomicOperation {
                                              ptx::Type type);
 };
 
+/// Replaces the value of `bytes` (2, 4 or 8) at `at` by update(old), zero
+/// extended, with no other worker's atomic operation between. Returns the old
+/// value.
+template <typename Update>
+uint64_t updateAtomically(uint8_t *at, unsigned bytes, Update &&update) {
+  auto exchange = [&](auto *place) {
+    auto old = __atomic_load_n(place, __ATOMIC_SEQ_CST);
+    for (;;) {
+      auto value = static_cast<decltype(old)>(update(uint64_t(old)));
+      if (value == old ||
+          __atomic_compare_exchange_n(place, &old, value, /*weak=*/true,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return uint64_t(old);
+    }
+  };
+  switch (bytes) {
+  case 2:
+    return exchange(reinterpret_cast<uint16_t *>(at));
+  case 4:
+    return exchange(reinterpret_cast<uint32_t *>(at));
+  default:
+    return exchange(reinterpret_cast<uint64_t *>(at));
+  }
+}
+
 } // namespace kvq::emu
 
 #endif // KVQ_EMULATOR_MACHINE_ATOMICOPS_H

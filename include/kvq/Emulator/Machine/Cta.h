@@ -3,6 +3,7 @@
 #ifndef KVQ_EMULATOR_MACHINE_CTA_H
 #define KVQ_EMULATOR_MACHINE_CTA_H
 
+#include "kvq/Emulator/Machine/Grid.h"
 #include "kvq/Emulator/Machine/TensorMemoryState.h"
 #include "kvq/Emulator/Machine/Warp.h"
 #include <memory>
@@ -91,7 +92,20 @@ public:
   /// phases did.
   Knowledge published, publishedOfPhase;
 
+  /// Operations of its warps.
+  uint64_t steps = 0;
+  /// What it has counted and found; counters are in the launch while it runs.
+  ClusterResult result;
+  /// How often all waits have run out since anything happened, and the
+  /// accesses to global memory at the first time.
+  unsigned idleTimeouts = 0;
+  uint64_t globalAccesses = 0;
+  /// Operations that each warp may do in the cluster's next turn.
+  uint64_t turnLength = 1;
+
   bool isDone() const;
+  /// Whether nothing has happened for long enough to call it a deadlock.
+  bool isIdle() const { return idleTimeouts >= 64; }
 };
 
 } // namespace kvq::emu

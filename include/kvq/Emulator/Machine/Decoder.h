@@ -102,6 +102,8 @@ private:
                const VariableAddresses &);
   llvm::Error decodeFunction(uint32_t index);
   llvm::Error decodeInstruction(const ptx::Instruction &inst);
+  /// Marks the operations from `first` on as one instruction for the counters.
+  void countAsOne(size_t first, const ptx::Instruction &inst);
   void layoutFrame(const ptx::Function &function, ProgramFunction &result);
   void layoutShared();
   llvm::Error reach(const ptx::Function &kernel);
@@ -141,6 +143,9 @@ llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMultiply(Decoder &decoder,
                                  const ptx::Instruction &inst);
 llvm::Error decodeMBarrier(Decoder &decoder, const ptx::Instruction &inst);
+
+/// The unit that an instruction of a class occupies.
+Pipe pipeOf(const ptx::Instruction &inst, InstructionClass category);
 
 /// Emits what fills the `.reg` parameters of a device function.
 void emitFunctionEntry(Decoder &decoder, const ptx::Instruction &place);

@@ -29,10 +29,40 @@ public:
 
   uint8_t *data() { return bytes; }
   const uint8_t *data() const { return bytes; }
+  /// Makes everything zero again.
+  void clear();
 
 private:
   uint8_t *bytes = nullptr;
   uint64_t mapped = 0;
+};
+
+/// Which bytes of an allocation a launch has touched: per 32-byte sector (of
+/// addresses, so the first may begin before the allocation) two masks.
+class TouchedBytes {
+public:
+  struct Sector {
+    uint32_t read, written;
+  };
+  struct Totals {
+    uint64_t readBytes = 0, writtenBytes = 0;
+    uint64_t readSectors = 0, writtenSectors = 0;
+  };
+
+  TouchedBytes(uint64_t base, uint64_t size);
+  /// Marks bytes of the allocation. `shared` where other threads do it too.
+  void mark(uint64_t address, uint64_t bytes, bool write, bool shared);
+  void clear();
+  void addTo(Totals &totals) const;
+
+private:
+  static constexpr unsigned blockSectors = 128;
+  const uint64_t firstSector;
+  const uint64_t numSectors;
+  LazyBytes sectors;
+  /// Non-zero for blocks of sectors with a mark, so that nobody has to look
+  /// through all of a large allocation.
+  LazyBytes blocks;
 };
 
 struct Allocation {
@@ -44,8 +74,8 @@ struct Allocation {
   bool constant = false;
   /// One byte per byte, non-zero once written; null where all count as written.
   std::unique_ptr<LazyBytes> written;
-  /// Two bits per 32-byte sector of the present launch: read, written.
-  std::unique_ptr<LazyBytes> sectors;
+  /// Made by GlobalMemory::beginLaunch.
+  std::unique_ptr<TouchedBytes> touched;
 
   bool contains(uint64_t address, uint64_t bytes) const {
     return address >= base && bytes <= size && address - base <= size - bytes;
@@ -78,10 +108,10 @@ public:
   }
   /// What lies at an address that is out of bounds, in words.
   std::string describe(uint64_t address);
-  /// Forgets the sector marks of an earlier launch.
-  void clearSectors();
-  /// Counts marked sectors: {read, written}.
-  std::pair<uint64_t, uint64_t> countSectors() const;
+  /// Prepares every allocation for the marks of a launch.
+  void beginLaunch();
+  /// What the launch has touched.
+  TouchedBytes::Totals countTouched() const;
   void markWritten(uint64_t address, uint64_t bytes);
 
 private:

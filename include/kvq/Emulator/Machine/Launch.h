@@ -1,40 +1,40 @@
-//===- Launch.h - One grid while it runs ------------------------*- C++ -*-===//
+//===- Launch.h - A worker thread and the clusters it runs ------*- C++ -*-===//
 
 #ifndef KVQ_EMULATOR_MACHINE_LAUNCH_H
 #define KVQ_EMULATOR_MACHINE_LAUNCH_H
 
 #include "kvq/Emulator/Emulator.h"
 #include "kvq/Emulator/Machine/Cta.h"
-#include "kvq/Emulator/Machine/GlobalMemory.h"
+#include "kvq/Emulator/Machine/Grid.h"
 #include "kvq/Emulator/Machine/RaceDetector.h"
-#include "llvm/ADT/DenseMap.h"
-#include <deque>
 #include <list>
 #include <random>
 
 namespace kvq::emu {
 
+/// The clusters that one worker thread runs.
 class Launch {
 public:
-  Launch(GlobalMemory &memory, const Options &options, const Program &program,
-         const LaunchConfig &config, Dim3 clusterShape);
+  Launch(Grid &grid, bool isFirst);
 
-  /// Runs the grid to its end or to a fatal finding.
-  Report run();
+  /// Runs clusters of the grid until none is left.
+  void run();
 
-  void report(Finding finding);
-  /// True after a fatal finding.
+  void report(Cluster &cluster, Finding finding);
+  /// True after a fatal finding in the cluster that runs.
   bool stopped() const { return stop; }
   bool isLazy() const { return options.schedule.kind == ScheduleKind::Lazy; }
   bool isRandom() const {
     return options.schedule.kind == ScheduleKind::Random;
   }
   bool isEager() const { return options.schedule.kind == ScheduleKind::Eager; }
+  /// Whether other threads run clusters of the grid at the same time.
+  bool isParallel() const { return grid.numWorkers > 1; }
   /// A number below `bound`, the same for the same seed.
   uint32_t random(uint32_t bound) {
     return static_cast<uint32_t>(generator() % bound);
   }
-  void print(llvm::StringRef text);
+  void print(Cluster &cluster, llvm::StringRef text);
   /// Called by everything that another thread may be waiting to see.
   void progress() { ++progressCount; }
 
@@ -47,30 +47,35 @@ public:
   const unsigned warpsPerCta;
   const uint32_t sharedBytes;
   RaceDetector races;
+  /// Of the cluster that runs.
   Counters counters;
-  /// Warp instructions so far, the emulator's clock.
-  uint64_t steps = 0;
   const bool checkRaces, checkWritten, checkProtocol;
+  Grid &grid;
 
 private:
+  void enter(Cluster *cluster);
+  void admit();
   bool admitCluster();
   void runInOrder();
   void runAtRandom();
-  /// What to do when nothing can run: complete asynchronous work, admit CTAs,
-  /// let waits time out. False: a deadlock, which is then reported.
-  bool unblock();
-  void reportDeadlock();
+  uint64_t runTurn(Cluster &cluster);
+  void account(Cluster &cluster, uint64_t executed, uint64_t progressBefore);
+  bool advanceAll(Cluster &cluster);
+  void unblock(Cluster &cluster);
+  void waitForOthers();
+  void reportDeadlock(Cluster &cluster);
   bool limitsReached();
   void retire();
+  void finish(Cluster &cluster, bool completed);
 
+  const bool isFirst;
   std::list<std::unique_ptr<Cluster>> resident;
-  uint64_t nextCluster = 0, numClusters = 0, finishedCtas = 0;
+  Cluster *current = nullptr;
   std::mt19937_64 generator;
-  Report result;
-  llvm::DenseMap<std::pair<const void *, unsigned>, size_t> findingIndex;
   bool stop = false;
-  uint64_t progressCount = 0, progressAtTimeout = 0;
-  unsigned idleTimeouts = 0;
+  bool isIdle = false;
+  uint64_t idleSince = 0;
+  uint64_t progressCount = 0;
   uint64_t nextProgressReport = 0;
 };
 

@@ -116,6 +116,10 @@ inline void writeBytes(uint8_t *to, uint64_t value, unsigned bytes) {
   }
 }
 
+/// Counts bytes that an asynchronous copy moves from or to one place.
+void countTransfer(Warp &warp, const Location &location, uint64_t bytes,
+                   bool write);
+
 /// The accesses of one warp instruction, for the counters.
 class AccessCounter {
 public:
@@ -123,6 +127,10 @@ public:
   void add(const Location &location, unsigned bytes) {
     if (location.space != Space::Global && location.space != Space::Shared)
       return;
+    if (count && (bytes != size || space != location.space)) {
+      finish();
+      count = 0;
+    }
     space = location.space;
     size = bytes;
     addresses[count++] = location.space == Space::Global

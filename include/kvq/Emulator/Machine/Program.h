@@ -92,6 +92,8 @@ struct Op {
   /// The handler runs even where no thread passes the guard.
   bool always = false;
   InstructionClass category = InstructionClass::Other;
+  /// Index into Program::countKinds.
+  uint8_t countKind = 0;
   uint8_t numDst = 0;
   uint8_t numSrc = 0;
   /// Element width in bits, vector length, space: meaning is the handler's.
@@ -144,6 +146,12 @@ struct ProgramFunction {
   std::vector<FrameSlot> results;
 };
 
+/// What an operation counts as.
+struct CountKind {
+  InstructionClass category = InstructionClass::Other;
+  Pipe pipe = Pipe::Control;
+};
+
 /// What a function's address is: its number in the module, far from any data.
 constexpr uint64_t codeAddress(uint32_t moduleFunction) {
   return (uint64_t(0x7f) << 56) + 16 * (uint64_t(moduleFunction) + 1);
@@ -158,6 +166,9 @@ struct Program {
   /// Immediate operands, 32 copies of each.
   std::vector<uint64_t> constants;
   std::vector<ProgramFunction> functions;
+  /// The first stands for operations that are not counted: those that compute
+  /// an operand of the next one.
+  std::vector<CountKind> countKinds = {CountKind()};
   /// For each function of the module its place in `functions`, or -1.
   std::vector<int32_t> functionOfModule;
   /// The kernel is functions[0].
@@ -168,6 +179,8 @@ struct Program {
   uint32_t staticSharedEnd = 0;
   uint32_t dynamicSharedBase = 0;
   bool usesTensorMemory = false;
+  /// Atomic operations on floats in global memory, whose order shows.
+  bool hasFloatAtomics = false;
 
   /// The function that holds a pc.
   const ProgramFunction &functionAt(uint32_t pc) const;

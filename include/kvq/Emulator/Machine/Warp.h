@@ -204,7 +204,10 @@ public:
   Allocation *lastAllocation = nullptr;
   /// tcgen05.ld in `asyncCopies` whose registers are not valid yet.
   unsigned pendingLoads = 0;
+  /// Operations so far, for the clocks.
   uint64_t executed = 0;
+  /// Adds what the warp has counted.
+  void addCountsTo(InstructionCounts &total) const;
   /// Phase of the cluster barrier at which each thread last arrived.
   std::array<uint64_t, warpSize> clusterPhase{};
 
@@ -235,6 +238,8 @@ private:
   bool timeout = false;
   LaneMask exited = 0;
   const Op *runningOp = nullptr;
+  /// Warp and thread instructions by Op::countKind.
+  std::vector<std::array<uint64_t, 2>> counts;
   llvm::SmallVector<Group, 8> groups;
   std::vector<uint64_t> registers;
   std::vector<LaneMask> predicates;

@@ -130,7 +130,7 @@ TEST(Tensor, ProductInAllSchedules) {
         device.run(productKernel(waitForCommit), {}, {128, 1, 1}, {a, b, d});
     expectClean(report);
     EXPECT_TRUE(isProduct(device.download<float>(d, 1024))) << schedule;
-    EXPECT_EQ(report.counters.tensorMultiplyAdds, 2u * 128 * 8 * 16);
+    EXPECT_EQ(report.counters.tensorTotal().multiplyAdds, 2u * 128 * 8 * 16);
     EXPECT_EQ(report.counters.tensorMemoryReadBytes, 4096u);
   }
 }
