@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Decode attention over a quantized cache on the CPU, beside PyTorch's.
+"""Attention over a quantized cache on the CPU, beside PyTorch's.
 
-One query token of one sequence attends to a long paged cache. Prints tokens
-and bytes per second of kvq for each format, of PyTorch's
-scaled_dot_product_attention on f32 and bf16 caches of the same shape (skipped
-where PyTorch is not installed), and the machine's copy bandwidth, all on the
-same cores in one run. Results are checked against float64 first.
+One query token (decode) or --queries of them (a chunk of a prefill) of one
+sequence attend to all of a long paged cache. Prints tokens and bytes per second
+of kvq for each format, of PyTorch's scaled_dot_product_attention on f32 and
+bf16 caches of the same shape (skipped where PyTorch is not installed), and the
+machine's copy bandwidth, all on the same cores in one run. Results are checked
+against float64 first.
+
+The tokens that are counted are those of the cache for decode, and the query
+tokens for a chunk.
 
 Needs NumPy and ml_dtypes, and a build of kvq-run.
 """
@@ -82,7 +86,7 @@ class Cache:
         return parts
 
 
-def module(name, k, v, query_heads, kv_heads, dim):
+def module(name, k, v, queries, query_heads, kv_heads, dim):
     """The text of @main and the arrays that it takes."""
     layout = ", linear" if k.scales is not None else ""
     arguments, body, arrays = [], [], []
@@ -96,7 +100,7 @@ def module(name, k, v, query_heads, kv_heads, dim):
                     f"      : !kvq.cache<{side}, {PAGE}x{kv_heads}x{dim}, {name}, HND{layout}>")
     caches = ", ".join(f"!kvq.cache<{side}, {PAGE}x{kv_heads}x{dim}, {name}, HND{layout}>"
                        for side in ("key", "value"))
-    row = f"memref<1x1x{query_heads}x{dim}xf32>"
+    row = f"memref<1x{queries}x{query_heads}x{dim}xf32>"
     text = f"""func.func @main(%q: {row}, {", ".join(arguments)},
     %table: memref<1x?xi32>, %lengths: memref<1xi32>, %scale: f32, %o: {row}) {{
 {chr(10).join(body)}
@@ -111,13 +115,14 @@ def module(name, k, v, query_heads, kv_heads, dim):
 
 def run_kvq(arguments, name, k, v, q, table):
     """Seconds of the median and the fastest call, and the output."""
-    text, arrays = module(name, k, v, arguments.heads, arguments.kv_heads, arguments.dim)
+    text, arrays = module(name, k, v, arguments.queries, arguments.heads,
+                          arguments.kv_heads, arguments.dim)
     output = np.zeros_like(q)
     arrays = [q, *arrays, table, np.array([arguments.tokens], np.int32)]
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        (directory / "decode.mlir").write_text(text)
-        command = [arguments.kvq_run, directory / "decode.mlir", "--entry=main",
+        (directory / "attention.mlir").write_text(text)
+        command = [arguments.kvq_run, directory / "attention.mlir", "--entry=main",
                    "--target=cpu", "--report", f"--repeat={arguments.repeat}"]
         for i, array in enumerate(arrays):
             np.save(directory / f"{i}.npy", array)
@@ -134,13 +139,24 @@ def run_kvq(arguments, name, k, v, q, table):
     return float(times["run"]) / 1e3, float(fastest) / 1e3, output
 
 
+def fold(q, kv_heads):
+    """[queries, heads, D] to [kv_heads, heads of a group times queries, D]."""
+    queries, heads, dim = q.shape
+    q = q.reshape(queries, kv_heads, heads // kv_heads, dim)
+    return np.ascontiguousarray(q.transpose(1, 2, 0, 3)).reshape(kv_heads, -1, dim)
+
+
 def reference(q, k, v):
-    """Attention in float64. q is [heads, D], k and v [kv_heads, tokens, D]."""
-    kv_heads, _, dim = k.shape
-    q = q.reshape(kv_heads, -1, dim).astype(np.float64)
-    logits = q @ k.astype(np.float64).transpose(0, 2, 1) * dim ** -0.5
+    """Attention in float64. q is [queries, heads, D], k and v [kv_heads, tokens,
+    D]."""
+    queries, heads, dim = q.shape
+    kv_heads = k.shape[0]
+    rows = fold(q, kv_heads).astype(np.float64)
+    logits = rows @ k.astype(np.float64).transpose(0, 2, 1) * dim ** -0.5
     weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return (weights @ v.astype(np.float64) / weights.sum(-1, keepdims=True)).reshape(-1, dim)
+    output = weights @ v.astype(np.float64) / weights.sum(-1, keepdims=True)
+    output = output.reshape(kv_heads, heads // kv_heads, queries, dim)
+    return output.transpose(2, 0, 1, 3).reshape(queries, heads, dim)
 
 
 def measure(call, repeat):
@@ -168,7 +184,8 @@ def copy_bandwidth(threads, repeat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kvq-run", type=pathlib.Path, default=ROOT / "build/bin/kvq-run")
-    parser.add_argument("--tokens", type=int, default=16384)
+    parser.add_argument("--tokens", type=int, default=16384, help="of the cache")
+    parser.add_argument("--queries", type=int, default=1)
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--kv-heads", type=int, default=8)
     parser.add_argument("--dim", type=int, default=128)
@@ -180,8 +197,8 @@ def main():
     for name in names:
         if name not in FORMATS:
             raise Failure(f"format {name}, expected one of {', '.join(FORMATS)}")
-    if arguments.tokens < 1 or arguments.repeat < 1:
-        raise Failure("--tokens and --repeat must be positive")
+    if min(arguments.tokens, arguments.queries, arguments.repeat) < 1:
+        raise Failure("--tokens, --queries and --repeat must be positive")
     if arguments.heads % arguments.kv_heads or arguments.dim % 32:
         raise Failure("--heads must be a multiple of --kv-heads, --dim of 32")
 
@@ -189,15 +206,17 @@ def main():
     rng = np.random.default_rng(0)
     pages = -(-arguments.tokens // PAGE)
     table = rng.permutation(pages).astype(np.int32).reshape(1, -1)
-    q = rng.standard_normal((1, 1, arguments.heads, arguments.dim)).astype(np.float32)
-    print(f"decode: {arguments.heads} query heads, {arguments.kv_heads} KV heads, "
-          f"head_dim {arguments.dim}, {arguments.tokens} tokens, {threads} threads, "
-          f"median of {arguments.repeat} calls")
-    print(f"{'':24} {'ms':>9} {'fastest':>9} {'Mtokens/s':>10} {'cache MB':>9} {'GB/s':>7}")
+    shape = (1, arguments.queries, arguments.heads, arguments.dim)
+    q = rng.standard_normal(shape).astype(np.float32)
+    counted = arguments.tokens if arguments.queries == 1 else arguments.queries
+    print(f"{arguments.queries} query tokens, {arguments.tokens} tokens in the cache, "
+          f"{arguments.heads} query heads, {arguments.kv_heads} KV heads, head_dim "
+          f"{arguments.dim}, {threads} threads, median of {arguments.repeat} calls")
+    print(f"{'':24} {'ms':>9} {'fastest':>9} {'tokens/s':>10} {'cache MB':>9} {'GB/s':>7}")
 
     def show(label, times, bytes):
         print(f"{label:24} {times[0] * 1e3:9.3f} {times[1] * 1e3:9.3f} "
-              f"{arguments.tokens / times[0] / 1e6:10.3f} {bytes / 1e6:9.2f} "
+              f"{counted / times[0]:10.0f} {bytes / 1e6:9.2f} "
               f"{bytes / times[0] / 1e9:7.2f}", flush=True)
 
     ours = {}
@@ -211,8 +230,8 @@ def main():
             for cache in (k, v))
         dense = dense or (k_values, v_values)
         *times, output = run_kvq(arguments, name, k, v, q, table)
-        expected = reference(q[0, 0], k_values, v_values)
-        error = np.linalg.norm(output[0, 0] - expected) / np.linalg.norm(expected)
+        expected = reference(q[0], k_values, v_values)
+        error = np.linalg.norm(output[0] - expected) / np.linalg.norm(expected)
         if not error < 1e-5:
             raise Failure(f"{name}: relative L2 error {error:.2e}, expected below 1e-5")
         show(f"kvq {name}", times, k.bytes + v.bytes)
@@ -228,10 +247,11 @@ def main():
         attend = torch.nn.functional.scaled_dot_product_attention
         for label, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
             tk, tv = (torch.from_numpy(np.ascontiguousarray(x))[None].to(dtype) for x in dense)
-            tq = torch.from_numpy(q.reshape(1, arguments.heads, 1, arguments.dim)).to(dtype)
+            heads_first = np.ascontiguousarray(q.transpose(0, 2, 1, 3))
+            tq = torch.from_numpy(heads_first).to(dtype)
             # The heads of a group as rows of one product: without a mask it is
             # the same, and often faster.
-            rows = tq.reshape(1, arguments.kv_heads, -1, arguments.dim)
+            rows = torch.from_numpy(fold(q[0], arguments.kv_heads))[None].to(dtype)
             size = tk.nbytes + tv.nbytes
             with torch.inference_mode():
                 for form, call in (
@@ -253,5 +273,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except Failure as failure:
-        print(f"decode.py: error: {failure}", file=sys.stderr)
+        print(f"attention.py: error: {failure}", file=sys.stderr)
         sys.exit(1)
