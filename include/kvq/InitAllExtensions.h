@@ -4,6 +4,7 @@
 #define KVQ_INITALLEXTENSIONS_H
 
 #include "kvq/Conversion/RuntimeChecks/RuntimeVerifiableOpInterfaceImpl.h"
+#include "kvq/Conversion/TCGen05ToNVVM/TCGen05ToNVVM.h"
 #include "kvq/Dialect/KVQ/TransformOps/KVQTransformOps.h"
 #include "kvq/Dialect/KVQ/Transforms/AggregatedOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
@@ -29,6 +30,7 @@ namespace kvq {
 inline void registerAllExtensions(mlir::DialectRegistry &registry) {
   registerAggregatedOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerConvertTCGen05ToLLVMInterface(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
   registerTransformDialectExtension(registry);

@@ -5,6 +5,7 @@
 
 #include "kvq/Conversion/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/TCGen05/Transforms/Passes.h"
 #include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
@@ -18,6 +19,7 @@ namespace kvq {
 inline void registerAllPasses() {
   registerKVQTransformsPasses();
   registerKVQConversionPasses();
+  tcgen05::registerKVQTCGen05TransformsPasses();
   registerPipelines();
   mlir::registerTransformsPasses();
   mlir::transform::registerTransformPasses();

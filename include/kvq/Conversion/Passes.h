@@ -8,6 +8,7 @@
 #include "kvq/Conversion/LegalizeStorage/LegalizeStorage.h"
 #include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
 #include "kvq/Conversion/RuntimeChecks/InsertRuntimeChecks.h"
+#include "kvq/Conversion/TCGen05ToNVVM/TCGen05ToNVVM.h"
 
 namespace kvq {
 

@@ -137,4 +137,25 @@ def IsolateFloatMode : Pass<"kvq-isolate-float-mode", "mlir::ModuleOp"> {
   ];
 }
 
+def ConvertTCGen05ToNVVM : Pass<"convert-kvq-tcgen05-to-nvvm"> {
+  let summary = "Lower kvq_tcgen05 operations to nvvm";
+  let description = [{
+    Replaces the operations of the `kvq_tcgen05` dialect by `nvvm.tcgen05`
+    operations. Regions of tensor memory become pointers of address space 6 and
+    tiles of shared memory the low half of a matrix descriptor; the high half
+    and the instruction descriptors are constants made from the types. A
+    product, a copy or a copy of scales becomes one instruction for each 32
+    bytes along K, 32 or 16 bytes of a row, or block of 128 x 4 scales.
+
+    In front of each of them stands an empty inline assembly that clobbers
+    memory: LLVM does not know that these instructions read shared memory.
+
+    Regions have a place and allocations a number of columns, see
+    `kvq-tcgen05-allocate-tmem`. The patterns are also those of the dialect's
+    `ConvertToLLVMPatternInterface`, through which `convert-gpu-to-nvvm` and
+    `convert-to-llvm` lower the dialect with everything else.
+  }];
+  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect"];
+}
+
 #endif // KVQ_CONVERSION_PASSES

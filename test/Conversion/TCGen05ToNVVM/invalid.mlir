@@ -1,0 +1,17 @@
+// RUN: kvq-opt %s --convert-kvq-tcgen05-to-nvvm --split-input-file --verify-diagnostics
+
+func.func @region(%base: i32) {
+  // expected-error @+1 {{op has not a place yet; run kvq-tcgen05-allocate-tmem before}}
+  %a = kvq_tcgen05.region %base named "S" : !kvq_tcgen05.tmem<128x64xf32>
+  return
+}
+
+// -----
+
+func.func @alloc(%slot: !llvm.ptr<3>, %base: i32) {
+  // expected-error @+1 {{op has not a number of columns yet; run kvq-tcgen05-allocate-tmem before}}
+  kvq_tcgen05.alloc %slot : !llvm.ptr<3>
+  // expected-error @+1 {{op has not a number of columns yet; run kvq-tcgen05-allocate-tmem before}}
+  kvq_tcgen05.dealloc %base
+  return
+}
