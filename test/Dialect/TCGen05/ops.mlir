@@ -43,6 +43,10 @@ func.func @regions(%base: i32, %c: index) {
   // CHECK: kvq_tcgen05.cast %{{.*}} : !kvq_tcgen05.tmem<128x64xi16> to !kvq_tcgen05.tmem<128x64xf16>
   %p = kvq_tcgen05.cast %u
       : !kvq_tcgen05.tmem<128x64xi16> to !kvq_tcgen05.tmem<128x64xf16>
+  %q = kvq_tcgen05.region %base at 160 : !kvq_tcgen05.tmem<128x128xf16>
+  // CHECK: kvq_tcgen05.cast %{{.*}} : !kvq_tcgen05.tmem<128x128xf16> to !kvq_tcgen05.tmem<128x64xf32>
+  %r = kvq_tcgen05.cast %q
+      : !kvq_tcgen05.tmem<128x128xf16> to !kvq_tcgen05.tmem<128x64xf32>
   %w = kvq_tcgen05.region %base at 128 : !kvq_tcgen05.scales<128x8xf8E4M3FN>
   // CHECK: kvq_tcgen05.slice %{{.*}}[4] : !kvq_tcgen05.scales<128x8xf8E4M3FN> to !kvq_tcgen05.scales<128x4xf8E4M3FN>
   %x = kvq_tcgen05.slice %w[4]
@@ -175,5 +179,3 @@ func.func @synchronization(%bars: !bars, %i: index, %pointer: !llvm.ptr<3>,
   kvq_tcgen05.fence after
   return
 }
-
-// Regions that are equal stay apart, pure operations do not.

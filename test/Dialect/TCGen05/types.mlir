@@ -38,6 +38,13 @@ func.func private @tiles(!kvq_tcgen05.tile<128x128xf4E2M1FN, k, b64>,
                          !kvq_tcgen05.tile<8x128xf6E3M2FN, k, b128, padded>,
                          !kvq_tcgen05.tile<32x8xtf32, mn, b128_atom32>)
 
+// CHECK-LABEL: @parameters_in_order
+// CHECK-SAME: !kvq_tcgen05.tmem<64x16xf32, scattered, lane = 16>
+// CHECK-SAME: !kvq_tcgen05.tile<32x128xf16, mn, none, leading = 128, stride = 2048>
+func.func private @parameters_in_order(
+    !kvq_tcgen05.tmem<64x16xf32, scattered, lane = 16>,
+    !kvq_tcgen05.tile<32x128xf16, mn, none, leading = 128, stride = 2048>)
+
 // CHECK-LABEL: @attributes
 // CHECK-SAME: #kvq_tcgen05.layout<k, b128>
 // CHECK-SAME: #kvq_tcgen05.layout<k, none, padded>

@@ -69,7 +69,7 @@ def access(shape, lane, split, packed):
     return f"warp(%warp) {packed} {{{', '.join(attributes)}}}"
 
 
-@pytest.mark.parametrize("shape,count,packed", counts())
+@pytest.mark.parametrize("shape,count,packed", list(counts()))
 def test_load(shape, count, packed):
     registers, lane, split, column, width = setup(shape, count, packed)
     words = rng("load", shape, count).integers(0, 2**32, (128, 512), dtype=np.uint32)
@@ -99,7 +99,7 @@ def test_load(shape, count, packed):
         assert (got == want).all(), schedule
 
 
-@pytest.mark.parametrize("shape,count,packed", counts())
+@pytest.mark.parametrize("shape,count,packed", list(counts()))
 def test_store(shape, count, packed):
     registers, lane, split, column, width = setup(shape, count, packed)
     words = rng("store", shape, count).integers(0, 2**32, (128, 512), dtype=np.uint32)

@@ -79,6 +79,14 @@ GLOBALS = """
 
 # Copies `bytes` of shared memory from %in, `columns` of tensor memory from %tin.
 PROLOGUE = """
+    %rank = nvvm.read.ptx.sreg.cluster.ctarank : i32
+    %size = arith.constant {bytes} : i32
+    %tsize = arith.constant {words} : i32
+    %offset = arith.muli %rank, %size : i32
+    %toffset = arith.muli %rank, %tsize : i32
+    %in = llvm.getelementptr %ins[%offset] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+    %tin = llvm.getelementptr %tins[%toffset] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %out = llvm.getelementptr %outs[%toffset] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
     %smem = llvm.mlir.addressof @smem : !llvm.ptr<3>
     %bar = llvm.mlir.addressof @bar : !llvm.ptr<3>
     %slot = llvm.mlir.addressof @slot : !llvm.ptr<3>
@@ -110,11 +118,12 @@ PROLOGUE = """
       nvvm.fence.mbarrier.init
     }}
     scf.if %isw0 {{
-      kvq_tcgen05.alloc %slot columns({columns}) : !llvm.ptr<3>
-      kvq_tcgen05.relinquish
+      kvq_tcgen05.alloc %slot columns({columns}) {{cta_group = {group} : i64}} : !llvm.ptr<3>
+      kvq_tcgen05.relinquish {{cta_group = {group} : i64}}
     }}
     nvvm.fence.proxy {{kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}}
     gpu.barrier
+    {meet}
     %base = llvm.load %slot : !llvm.ptr<3> -> i32
     %row = arith.muli %tid, %columns_i32 : i32
     %all = kvq_tcgen05.region %base at 0 : !kvq_tcgen05.tmem<128x{columns}xi32>
@@ -150,26 +159,39 @@ WAIT = """
 EPILOGUE = """
     kvq_tcgen05.fence before
     gpu.barrier
+    {meet}
     scf.if %isw0 {{
-      kvq_tcgen05.dealloc %base columns({columns})
+      kvq_tcgen05.dealloc %base columns({columns}) {{cta_group = {group} : i64}}
     }}
     gpu.return
 """
 
 
-def frame(text, columns, size, fill=True):
-    """A kernel @k: tensor memory is filled, `text` runs in all threads."""
-    stores = "" if not fill else "".join(FILL.format(c=c, columns=columns) for c in range(0, columns, 32))
+CLUSTER_BARRIER = "nvvm.cluster.arrive {aligned}\n    nvvm.cluster.wait {aligned}\n"
+
+
+def frame(text, columns, size, fill=True, group=1):
+    """A kernel @k: tensor memory is filled, `text` runs in all threads.
+
+    With `group` 2 it runs in clusters of two CTAs that share the work of
+    tcgen05; images and results have one part per CTA.
+    """
+    stores = ""
+    if fill:
+        stores = "".join(FILL.format(c=c, columns=columns) for c in range(0, columns, 32))
+    meet = CLUSTER_BARRIER if group == 2 else ""
+    words = dict(columns=columns, bytes=size, words=128 * columns, group=group, meet=meet)
     return module(
         GLOBALS.format(bytes=size)
-        + "  gpu.func @k(%in: !llvm.ptr<1>, %tin: !llvm.ptr<1>, %out: !llvm.ptr<1>) kernel "
+        + "  gpu.func @k(%ins: !llvm.ptr<1>, %tins: !llvm.ptr<1>, %outs: !llvm.ptr<1>) kernel "
         "attributes {known_block_size = array<i32: 128, 1, 1>} {\n"
-        + PROLOGUE.format(columns=columns, bytes=size)
+        + PROLOGUE.format(**words)
         + stores
         + "    kvq_tcgen05.wait store\n"
         + SYNC
+        + meet
         + text
-        + EPILOGUE.format(columns=columns)
+        + EPILOGUE.format(**words)
         + "  }\n"
     )
 
@@ -182,6 +204,34 @@ def issue(body):
         + "    kvq_tcgen05.commit %bar : !llvm.ptr<3>\n    }\n"
         + WAIT
     )
+
+
+def issue_for_pair(body):
+    """`body` in one thread of the first CTA; both wait for it."""
+    return (
+        "    %is_first = arith.cmpi eq, %rank, %c0_i32 : i32\n"
+        "    %issues = arith.andi %is_first, %ist0 : i1\n"
+        "    scf.if %issues {\n"
+        + body
+        + "      %both = arith.constant 3 : i16\n"
+        "      kvq_tcgen05.commit %bar multicast(%both) {cta_group = 2 : i64} : !llvm.ptr<3>\n"
+        "    }\n" + WAIT
+    )
+
+
+def run_pair(body, images, words, schedules=SCHEDULES):
+    """Runs `body` for two CTAs; `images` and `words` have a part for each."""
+    columns = words.shape[2]
+    read = "".join(READ.format(c=c, columns=columns) for c in range(0, columns, 32))
+    text = frame(issue_for_pair(body) + read, columns, images.shape[1], group=2)
+    path = ptx_file(text)
+    return [
+        emu_harness.launch(
+            path, "k", 2, 128, images.copy(), words.copy(), words * 0 + 0xDEADBEEF,
+            cluster=2, schedule=schedule, check="all",
+        )[2]
+        for schedule in schedules
+    ]  # fmt: skip
 
 
 def run_issue(body, image, words, schedules=SCHEDULES):

@@ -184,13 +184,15 @@ def TCGen05_CastOp : TCGen05Op<"cast", [Pure]> {
   let summary = "the same columns as another type";
   let description = [{
     A region of other elements, packing or placement that begins at the same
-    column and takes no more columns and no other lanes. The bits stay.
+    column and takes no more columns and no other lanes. The bits stay. Regions
+    of 32-bit elements begin at a multiple of two columns only, so that one that
+    is also to hold 16-bit elements is made with these.
 
     Example:
 
     ```mlir
-    %p = kvq_tcgen05.cast %s
-        : !kvq_tcgen05.tmem<128x64xf32> to !kvq_tcgen05.tmem<128x128xf16>
+    %s = kvq_tcgen05.cast %p
+        : !kvq_tcgen05.tmem<128x128xf16> to !kvq_tcgen05.tmem<128x64xf32>
     ```
   }];
   let arguments = (ins TCGen05_Region:$source);
