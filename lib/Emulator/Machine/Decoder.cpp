@@ -592,9 +592,10 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
     return decodeBulkCopy(*this, inst);
   case O::CpAsyncBulkTensor:
   case O::CpReduceAsyncBulkTensor:
+    return decodeTensorCopy(*this, inst);
   case O::TensormapReplace:
   case O::TensormapCpFenceproxy:
-    return decodeTensorCopy(*this, inst);
+    return decodeTensorMapOp(*this, inst);
   case O::Tcgen05Alloc:
   case O::Tcgen05Dealloc:
   case O::Tcgen05RelinquishAllocPermit:

@@ -255,6 +255,25 @@ void HappensBefore::forParts(Warp &warp, const std::vector<Part> &parts,
   }
 }
 
+bool HappensBefore::hasAcquired(Warp &warp, LaneMask lanes, uint64_t version,
+                                MemoryOrder order, MemoryScope scope) {
+  uint64_t what = version << 3 | uint64_t(scope) << 1 | acquires(order);
+  WarpClock &clock = warp.clock;
+  if (clock.acquired != what) {
+    clock.acquired = what;
+    clock.acquiredBy = 0;
+  }
+  bool known = !(lanes & ~clock.acquiredBy);
+  clock.acquiredBy |= lanes;
+  return known;
+}
+
+Knowledge &HappensBefore::partToPublish(SyncVariable &variable,
+                                        const Warp &warp, MemoryScope scope) {
+  variable.version = ++nextVersion;
+  return partOf(variable.parts, warp, scope).knowledge;
+}
+
 WarpClock::Pending &HappensBefore::pendingOf(Warp &warp) {
   if (!warp.clock.pending)
     warp.clock.pending = std::make_unique<WarpClock::Pending>();
@@ -268,6 +287,8 @@ void HappensBefore::acquire(Warp &warp, unsigned lane, uint64_t address,
     return;
   scope = clampScope(scope);
   LaneMask self = LaneMask(1) << lane;
+  if (hasAcquired(warp, self, it->second.version, order, scope))
+    return;
   if (acquires(order)) {
     forParts(warp, it->second.parts, scope,
              [&](const Knowledge &from) { learn(warp, self, from); });
@@ -294,11 +315,14 @@ void HappensBefore::release(Warp &warp, unsigned lane, uint64_t address,
   scope = clampScope(scope);
   // Who reads this value reads nothing of an earlier store.
   if (!readsToo)
-    if (auto it = variables.find(address); it != variables.end())
+    if (auto it = variables.find(address);
+        it != variables.end() && !it->second.parts.empty()) {
       it->second.parts.clear();
+      it->second.version = ++nextVersion;
+    }
   if (releases(order)) {
     publish(warp, LaneMask(1) << lane,
-            partOf(variables[address].parts, warp, scope).knowledge);
+            partToPublish(variables[address], warp, scope));
     return;
   }
   // A fence before a relaxed write makes it a release.
@@ -309,8 +333,7 @@ void HappensBefore::release(Warp &warp, unsigned lane, uint64_t address,
     if (!fenced)
       continue;
     MemoryScope reach = std::min(scope, static_cast<MemoryScope>(f));
-    Knowledge &to = partOf(variables[address].parts, warp, reach).knowledge;
-    join(to, *fenced);
+    join(partToPublish(variables[address], warp, reach), *fenced);
   }
 }
 
@@ -354,9 +377,8 @@ void HappensBefore::initBarrier(uint64_t address) {
 void HappensBefore::arriveBarrier(Warp &warp, LaneMask lanes, uint64_t address,
                                   MemoryOrder order, MemoryScope scope) {
   if (releases(order)) {
-    publish(
-        warp, lanes,
-        partOf(barrierAt(address).parts, warp, clampScope(scope)).knowledge);
+    publish(warp, lanes,
+            partToPublish(barrierAt(address), warp, clampScope(scope)));
     return;
   }
   forLanes(lanes, [&](unsigned lane) {
@@ -385,12 +407,15 @@ void HappensBefore::completePhase(uint64_t address) {
   SyncVariable &variable = barrierAt(address);
   ++variable.phases;
   variable.complete = variable.parts;
+  variable.completeVersion = ++nextVersion;
 }
 
 void HappensBefore::acquireBarrier(Warp &warp, LaneMask lanes, uint64_t address,
                                    MemoryOrder order, MemoryScope scope) {
   SyncVariable &variable = barrierAt(address);
   scope = clampScope(scope);
+  if (hasAcquired(warp, lanes, variable.completeVersion, order, scope))
+    return;
   if (acquires(order)) {
     forParts(warp, variable.complete, scope,
              [&](const Knowledge &from) { learn(warp, lanes, from); });

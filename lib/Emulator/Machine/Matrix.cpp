@@ -28,7 +28,7 @@ struct MmaExtra : OpExtra {
 
 /// These instructions need the whole warp.
 static bool wholeWarp(Warp &warp, const Op &op, LaneMask lanes) {
-  return warp.converge(op, lanes, allLanes);
+  return warp.convergeAligned(op, lanes);
 }
 
 /// Op: a 1 stores.

@@ -49,6 +49,20 @@ const Op *TensorMemoryState::leaked() const {
   return blocks.empty() ? nullptr : blocks.front().op;
 }
 
+bool kvq::emu::checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
+                                 uint32_t address, unsigned columns,
+                                 const char *what) {
+  unsigned column = tc::cellAt(address).column;
+  if (column % columns == 0)
+    return true;
+  warp.report(FindingKind::Misaligned, op, lane, address,
+              llvm::formatv("column {0} of {1} is not a multiple of {2}",
+                            column, what, columns)
+                  .str(),
+              true);
+  return false;
+}
+
 namespace {
 
 void misuse(Warp &warp, const Op &op, unsigned lane, uint64_t address,
@@ -70,7 +84,7 @@ bool checkGroup(Warp &warp, const Op &op) {
 
 /// Sources: columns, address of the result. Op: b the cta_group.
 void allocate(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.converge(op, lanes, allLanes) || !checkGroup(warp, op))
+  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
     return;
   unsigned lane = llvm::countr_zero(lanes);
   uint64_t columns = warp.values(op.src(0))[lane] & 0xffffffffu;
@@ -102,7 +116,7 @@ void allocate(Warp &warp, const Op &op, LaneMask lanes) {
 
 /// Sources: address, columns.
 void deallocate(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.converge(op, lanes, allLanes) || !checkGroup(warp, op))
+  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
     return;
   unsigned lane = llvm::countr_zero(lanes);
   uint64_t address = warp.values(op.src(0))[lane] & 0xffffffffu;
@@ -124,7 +138,7 @@ void deallocate(Warp &warp, const Op &op, LaneMask lanes) {
 }
 
 void relinquish(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.converge(op, lanes, allLanes) || !checkGroup(warp, op))
+  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
     return;
   warp.cta.tensor.relinquished = true;
 }
@@ -137,7 +151,7 @@ void completeMove(AsyncWork &work) {
 
 /// Op: a 1 waits for stores, else for loads.
 void waitTensor(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.converge(op, lanes, allLanes))
+  if (!warp.convergeAligned(op, lanes))
     return;
   AsyncWork::Move move =
       op.a ? AsyncWork::Move::TensorStore : AsyncWork::Move::TensorLoad;
@@ -265,7 +279,7 @@ void noteMove(Warp &warp, const Op &op, LaneMask lanes, tc::TmemCell base) {
 
 /// Op: a 1 stores; numDst or numSrc - 1 registers, then the address.
 void access(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.converge(op, lanes, allLanes))
+  if (!warp.convergeAligned(op, lanes))
     return;
   const auto &extra = *static_cast<const AccessExtra *>(op.extra);
   bool store = op.a;
@@ -290,6 +304,10 @@ void access(Warp &warp, const Op &op, LaneMask lanes) {
                   llvm::formatv("lane {0}; warp {1} reaches lanes {2} to {3}",
                                 base.lane, warp.index, 32 * quarter,
                                 32 * quarter + 31));
+  if ((extra.shape == tc::TmemShape::S16x64b ||
+       extra.shape == tc::TmemShape::S16x128b) &&
+      !checkTensorColumn(warp, op, leader, address, 2, "tensor memory"))
+    return;
   // All cells must be there before any work starts.
   TensorMemoryState &tensor = warp.cta.tensor;
   for (unsigned r = 0; r < registers; ++r)

@@ -1,12 +1,10 @@
 //===- TensorMultiply.cpp - tcgen05 mma, cp and commit --------------------===//
 
-#include "kvq/Emulator/Machine/BulkCopy.h"
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/MBarrier.h"
-#include "kvq/Emulator/TensorCore/Multiply.h"
+#include "kvq/Emulator/Machine/TensorProduct.h"
 #include "kvq/Emulator/TensorCore/OperandLayout.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <bitset>
 
 using namespace kvq::emu;
 using ptx::Mod;
@@ -14,351 +12,8 @@ using ptx::Opcode;
 using tc::InstructionDescriptor;
 using tc::MatrixDescriptor;
 using tc::MmaKind;
-using tc::MmaType;
 
 namespace {
-
-struct MmaExtra : OpExtra {
-  MmaKind kind = MmaKind::F16;
-  unsigned ctaGroup = 1, scaleVec = 0, inputShift = 0;
-  bool ws = false, aInTensor = false;
-  ExtraAddress d, a, sfa, sfb;
-  Operand aDescriptor, bDescriptor, instruction, enable, zeroColumns;
-  llvm::SmallVector<Operand, 8> mask;
-};
-
-/// Cells of tensor memory as runs of columns of 16 lanes each.
-struct TensorFootprint {
-  std::array<std::array<std::bitset<tc::tmemColumns>, 8>, 2> cells;
-
-  void add(unsigned cta, unsigned lane, unsigned column) {
-    if (lane < tc::tmemLanes && column < tc::tmemColumns)
-      cells[cta][lane / 16].set(column);
-  }
-};
-
-/// One tcgen05.mma with the values that its thread gave.
-struct MmaWork {
-  Warp *warp;
-  const Op *op;
-  unsigned lane;
-  const MmaExtra *extra;
-  InstructionDescriptor instruction;
-  uint32_t d = 0, a = 0, sfa = 0, sfb = 0;
-  MatrixDescriptor aMatrix, bMatrix;
-  bool accumulate = false;
-  std::array<uint32_t, 8> mask{};
-  Stamp stamp;
-
-  void perform() const;
-  /// Tells the race check what the product will read and write.
-  void noteAccesses() const;
-
-private:
-  /// The CTA of the group with this index.
-  Cta &cta(unsigned index) const {
-    Cta &own = warp->cta;
-    return extra->ctaGroup == 1 ? own
-                                : *own.cluster.ctas[(own.rank & ~1u) + index];
-  }
-  /// Checks the cells, and forgets them.
-  void report(TensorFootprint &cells, bool write, TensorRole role) const;
-  bool fail(FindingKind kind, uint64_t address, const std::string &text) const {
-    warp->report(kind, *op, lane, address, text, true);
-    return false;
-  }
-  bool readShared(const MatrixDescriptor &matrix, bool mnMajor,
-                  tc::MmaType type, unsigned rows, unsigned ctaIndex,
-                  double *out, unsigned rowStride, unsigned kStride) const;
-  bool readTensor(Cta &from, unsigned lane, unsigned column,
-                  uint32_t &word) const;
-  bool readA(double *out) const;
-  bool readScales(bool isA, std::vector<double> &scales) const;
-};
-
-bool MmaWork::readShared(const MatrixDescriptor &matrix, bool mnMajor,
-                         tc::MmaType type, unsigned rows, unsigned ctaIndex,
-                         double *out, unsigned rowStride,
-                         unsigned kStride) const {
-  Cta &from = cta(ctaIndex);
-  auto read = [&](uint32_t address) -> const uint8_t * {
-    Location location;
-    uint64_t full = inRank(address, from.rank);
-    if (!locate(*warp, *op, lane, Space::SharedCluster, full, tc::chunkBytes,
-                tc::chunkBytes, location))
-      return nullptr;
-    tc::ElementPacking packing = tc::sharedPacking(instruction.kind, type);
-    // Padded chunks hold data in their first bytes only.
-    unsigned used = packing.dense || packing.perChunk() != 16        ? 16
-                    : type == MmaType::E2M1                          ? 8
-                    : type == MmaType::E2M3 || type == MmaType::E3M2 ? 12
-                                                                     : 16;
-    noteWritten(*warp, *op, lane, location, used, AccessKind::Read);
-    return location.host;
-  };
-  return tc::readOperand(matrix, mnMajor,
-                         tc::sharedPacking(instruction.kind, type), rows,
-                         instruction.k, read, out, rowStride, kStride);
-}
-
-bool MmaWork::readTensor(Cta &from, unsigned row, unsigned column,
-                         uint32_t &word) const {
-  if (row >= tc::tmemLanes || !from.tensor.isAllocated(column))
-    return fail(FindingKind::TensorMemory, column,
-                llvm::formatv("lane {0}, column {1} of tensor memory is not "
-                              "allocated",
-                              row, column));
-  if (warp->launch.checkWritten && !from.tensor.isWritten(row, column))
-    warp->report(FindingKind::Uninitialized, *op, lane, column,
-                 llvm::formatv("reads lane {0}, column {1} of tensor memory, "
-                               "which nothing has written",
-                               row, column)
-                     .str(),
-                 false);
-  word = from.tensor.read(row, column);
-  return true;
-}
-
-double decodeElement(MmaType type, uint32_t bits, unsigned width) {
-  switch (type) {
-  case MmaType::S8:
-    return int8_t(bits);
-  case MmaType::U8:
-    return uint8_t(bits);
-  case MmaType::F16:
-    return num::toDouble(num::Format::F16, bits & 0xffff);
-  case MmaType::BF16:
-    return num::toDouble(num::Format::BF16, bits & 0xffff);
-  case MmaType::TF32:
-    return num::toDouble(num::Format::TF32, bits);
-  case MmaType::E4M3:
-    return num::toDouble(num::Format::E4M3, bits & 0xff);
-  case MmaType::E5M2:
-    return num::toDouble(num::Format::E5M2, bits & 0xff);
-  case MmaType::E2M3:
-    return num::toDouble(num::Format::E2M3, bits & 0x3f);
-  case MmaType::E3M2:
-    return num::toDouble(num::Format::E3M2, bits & 0x3f);
-  default:
-    // E2M1 sits in the middle of a byte, or is packed two to a byte.
-    return num::toDouble(num::Format::E2M1,
-                         width == 8 ? bits >> 2 & 0xf : bits & 0xf);
-  }
-}
-
-bool MmaWork::readA(double *out) const {
-  unsigned m = instruction.m, k = instruction.k, groups = extra->ctaGroup;
-  if (!extra->aInTensor) {
-    unsigned rows = m / groups;
-    for (unsigned index = 0; index < groups; ++index)
-      if (!readShared(aMatrix, instruction.transposeA, instruction.a, rows,
-                      index, out + size_t(index) * rows * k, k, 1))
-        return false;
-    return true;
-  }
-  tc::DataPath path = tc::dataPathOf(instruction, groups, extra->ws);
-  unsigned width = tc::tmemElementBits(instruction.kind, instruction.a);
-  tc::TmemCell base = tc::cellAt(a);
-  for (unsigned row = 0; row < m; ++row)
-    for (unsigned col = 0; col < k; ++col) {
-      tc::OperandCell at = tc::operandCell(path, row, col, width);
-      uint32_t word;
-      if (!readTensor(cta(at.cta), base.lane + at.cell.lane,
-                      base.column + at.cell.column, word))
-        return false;
-      out[row * k + col] = decodeElement(instruction.a, word >> at.bit, width);
-    }
-  return true;
-}
-
-bool MmaWork::readScales(bool isA, std::vector<double> &scales) const {
-  unsigned lines = isA ? instruction.m : instruction.n;
-  unsigned vec = extra->scaleVec, groups = extra->ctaGroup;
-  unsigned id = isA ? instruction.sfaId : instruction.sfbId;
-  tc::TmemCell base = tc::cellAt(isA ? sfa : sfb);
-  scales.resize(size_t(lines) * vec);
-  for (unsigned line = 0; line < lines; ++line)
-    for (unsigned j = 0; j < vec; ++j) {
-      unsigned index = 0, row = line;
-      if (isA && groups == 2) {
-        index = line / (lines / 2);
-        row = line % (lines / 2);
-      }
-      tc::ScaleCell at = !isA && groups == 2 && instruction.m == 128
-                             ? tc::splitScaleCell(line, lines, j, vec, id)
-                             : tc::scaleCell(row, j, vec, id);
-      uint32_t word;
-      if (!readTensor(cta(index), base.lane + at.cell.lane,
-                      base.column + at.cell.column, word))
-        return false;
-      scales[size_t(line) * vec + j] =
-          num::toDouble(instruction.scaleFormat, word >> 8 * at.byte & 0xff);
-    }
-  return true;
-}
-
-void MmaWork::perform() const {
-  if (warp->launch.stopped())
-    return;
-  unsigned m = instruction.m, n = instruction.n, k = instruction.k;
-  unsigned groups = extra->ctaGroup;
-  std::vector<double> aValues(size_t(m) * k), bValues(size_t(k) * n),
-      acc(size_t(m) * n);
-  if (!readA(aValues.data()))
-    return;
-  for (unsigned index = 0; index < groups; ++index)
-    if (!readShared(bMatrix, instruction.transposeB, instruction.b, n / groups,
-                    index, bValues.data() + index * (n / groups), 1, n))
-      return;
-  if (extra->scaleVec) {
-    std::vector<double> scales;
-    if (!readScales(true, scales))
-      return;
-    tc::applyScales(aValues.data(), m, k, k, 1, scales.data(), extra->scaleVec);
-    if (!readScales(false, scales))
-      return;
-    tc::applyScales(bValues.data(), n, k, 1, n, scales.data(), extra->scaleVec);
-  }
-  tc::DataPath path = tc::dataPathOf(instruction, groups, extra->ws);
-  tc::TmemCell base = tc::cellAt(d);
-  auto place = [&](unsigned row, unsigned col) {
-    tc::AccumulatorCell at = tc::accumulatorCell(path, row, col, n);
-    at.cell.lane = static_cast<uint16_t>(at.cell.lane + base.lane);
-    at.cell.column = static_cast<uint16_t>(at.cell.column + base.column);
-    return at;
-  };
-  for (unsigned row = 0; row < m; ++row)
-    for (unsigned col = 0; col < n; ++col) {
-      tc::AccumulatorCell at = place(row, col);
-      uint32_t word = 0;
-      if (accumulate) {
-        if (!readTensor(cta(at.cta), at.cell.lane, at.cell.column, word))
-          return;
-        acc[size_t(row) * n + col] = tc::decodeAccumulator(instruction.d, word);
-      } else if (at.cell.lane >= tc::tmemLanes ||
-                 !cta(at.cta).tensor.isAllocated(at.cell.column)) {
-        fail(FindingKind::TensorMemory, d,
-             llvm::formatv("lane {0}, column {1} of the accumulator is not "
-                           "allocated",
-                           at.cell.lane, at.cell.column));
-        return;
-      }
-    }
-  tc::multiply(instruction, m, n, aValues.data(), bValues.data(), acc.data(),
-               accumulate, extra->inputShift);
-  for (unsigned row = 0; row < m; ++row)
-    for (unsigned col = 0; col < n; ++col) {
-      tc::AccumulatorCell at = place(row, col);
-      unsigned maskBit = at.cell.lane + 128u * at.cta;
-      if (mask[maskBit / 32] >> maskBit % 32 & 1)
-        continue;
-      cta(at.cta).tensor.write(at.cell.lane, at.cell.column,
-                               tc::encodeAccumulator(instruction.d,
-                                                     acc[size_t(row) * n + col],
-                                                     instruction.saturate));
-    }
-  TensorCounts operands;
-  // Every kind takes 32 bytes of K per row.
-  (extra->aInTensor ? operands.tensorMemoryBytes : operands.sharedBytes) +=
-      32 * m;
-  operands.sharedBytes += 32 * n;
-  operands.tensorMemoryBytes += extra->scaleVec * (m + n);
-  llvm::StringRef kind = tc::kindName(instruction.kind);
-  warp->launch.counters.addTensor(
-      {"tcgen05", kind.drop_front(strlen("kind::")), m, n, k}, operands);
-  warp->launch.progress();
-}
-
-void MmaWork::report(TensorFootprint &footprint, bool write,
-                     TensorRole role) const {
-  // Products into one accumulator of one shape keep their order.
-  uint32_t shape =
-      d ^ instruction.m << 9 ^ instruction.n << 20 ^ uint32_t(extra->ws) << 31;
-  for (unsigned index = 0; index < extra->ctaGroup; ++index)
-    for (unsigned half = 0; half < 8; ++half) {
-      auto &columns = footprint.cells[index][half];
-      for (unsigned c = 0; c < tc::tmemColumns; ++c) {
-        if (!columns[c])
-          continue;
-        unsigned end = c;
-        while (end < tc::tmemColumns && columns[end])
-          ++end;
-        warp->launch.races.accessTensor(*warp, *op, lane, cta(index), half, c,
-                                        end - c, write, role, shape, stamp);
-        c = end;
-      }
-      columns.reset();
-    }
-}
-
-void MmaWork::noteAccesses() const {
-  unsigned groups = extra->ctaGroup;
-  auto shared = [&](const MatrixDescriptor &matrix, bool mnMajor,
-                    tc::MmaType type, unsigned rows, unsigned index) {
-    unsigned per = tc::sharedPacking(instruction.kind, type).perChunk();
-    unsigned lines = mnMajor ? instruction.k : rows;
-    unsigned length = mnMajor ? rows : instruction.k;
-    Cta &from = cta(index);
-    for (unsigned line = 0; line < lines; ++line)
-      for (unsigned first = 0; first < length; first += per) {
-        Location location;
-        uint64_t address = inRank(
-            tc::chunkAddress(matrix, mnMajor, line, first / per), from.rank);
-        if (warp->launch.stopped() ||
-            !locate(*warp, *op, lane, Space::SharedCluster, address,
-                    tc::chunkBytes, tc::chunkBytes, location))
-          return;
-        noteAsync(*warp, *op, lane, location, tc::chunkBytes, AccessKind::Read,
-                  stamp);
-      }
-  };
-  /// Cells of tensor memory: runs of columns in 16 lanes.
-  TensorFootprint cells;
-  for (unsigned index = 0; index < groups; ++index) {
-    if (!extra->aInTensor)
-      shared(aMatrix, instruction.transposeA, instruction.a,
-             instruction.m / groups, index);
-    shared(bMatrix, instruction.transposeB, instruction.b,
-           instruction.n / groups, index);
-  }
-  tc::DataPath path = tc::dataPathOf(instruction, groups, extra->ws);
-  if (extra->aInTensor) {
-    unsigned width = tc::tmemElementBits(instruction.kind, instruction.a);
-    tc::TmemCell base = tc::cellAt(a);
-    for (unsigned row = 0; row < instruction.m; row += 16)
-      for (unsigned col = 0; col < instruction.k; ++col) {
-        tc::OperandCell at = tc::operandCell(path, row, col, width);
-        cells.add(at.cta, base.lane + at.cell.lane,
-                  base.column + at.cell.column);
-      }
-    report(cells, /*write=*/false, TensorRole::Operand);
-  }
-  if (extra->scaleVec)
-    for (bool isA : {true, false}) {
-      tc::TmemCell base = tc::cellAt(isA ? sfa : sfb);
-      unsigned lines = isA ? instruction.m : instruction.n;
-      for (unsigned index = 0; index < groups; ++index)
-        for (unsigned line = 0; line < lines; line += 16)
-          // The bytes are replicated in each quarter of the lanes.
-          for (unsigned quarter = 0; quarter < 4; ++quarter) {
-            unsigned row = isA ? line % (lines / groups) : line;
-            tc::ScaleCell at =
-                tc::scaleCell(row, 0, extra->scaleVec,
-                              isA ? instruction.sfaId : instruction.sfbId);
-            cells.add(index, 32 * quarter + (base.lane + at.cell.lane) % 32,
-                      base.column + at.cell.column);
-          }
-      report(cells, /*write=*/false, TensorRole::Operand);
-    }
-  tc::TmemCell base = tc::cellAt(d);
-  for (unsigned row = 0; row < instruction.m; row += 16)
-    for (unsigned col = 0; col < instruction.n; ++col) {
-      tc::AccumulatorCell at =
-          tc::accumulatorCell(path, row, col, instruction.n);
-      cells.add(at.cta, base.lane + at.cell.lane, base.column + at.cell.column);
-    }
-  report(cells, /*write=*/true, TensorRole::Accumulator);
-}
 
 bool hasPair(Warp &warp, const Op &op, unsigned lane, unsigned ctaGroup) {
   if (ctaGroup == 1 || (warp.cta.rank | 1u) < warp.cta.cluster.ctas.size())
@@ -369,7 +24,7 @@ bool hasPair(Warp &warp, const Op &op, unsigned lane, unsigned ctaGroup) {
 }
 
 void multiply(Warp &warp, const Op &op, LaneMask lanes) {
-  const auto &extra = *static_cast<const MmaExtra *>(op.extra);
+  const auto &extra = *static_cast<const TensorProductExtra *>(op.extra);
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
     unsigned lane = llvm::countr_zero(rest);
     auto value = [&](const Operand &operand) {
@@ -386,15 +41,20 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
         extra.ctaGroup, extra.ws, extra.scaleVec);
     if (!instruction)
       return illegal(instruction.takeError());
-    MmaWork work;
+    TensorProduct work;
     work.warp = &warp;
     work.op = &op;
     work.lane = lane;
     work.extra = &extra;
     work.instruction = *instruction;
     work.d = static_cast<uint32_t>(extra.d.value(warp, lane));
+    if (!checkTensorColumn(warp, op, lane, work.d, 2, "the accumulator"))
+      return;
     if (extra.aInTensor) {
       work.a = static_cast<uint32_t>(extra.a.value(warp, lane));
+      if (extra.kind == MmaKind::F16 &&
+          !checkTensorColumn(warp, op, lane, work.a, 4, "operand A"))
+        return;
     } else {
       llvm::Expected<MatrixDescriptor> matrix =
           tc::decodeMatrix(value(extra.aDescriptor));
@@ -414,6 +74,9 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
     if (extra.scaleVec) {
       work.sfa = static_cast<uint32_t>(extra.sfa.value(warp, lane));
       work.sfb = static_cast<uint32_t>(extra.sfb.value(warp, lane));
+      if (!checkTensorColumn(warp, op, lane, work.sfa, 2, "scales of A") ||
+          !checkTensorColumn(warp, op, lane, work.sfb, 2, "scales of B"))
+        return;
     }
     for (size_t i = 0; i < extra.mask.size(); ++i)
       work.mask[i] = static_cast<uint32_t>(value(extra.mask[i]));
@@ -429,21 +92,6 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
 //===----------------------------------------------------------------------===//
 // cp and commit
 //===----------------------------------------------------------------------===//
-
-/// Tells the race check of the cells that a copy fills.
-void noteCopy(Warp &warp, const Op &op, unsigned lane, Cta &cta,
-              tc::TmemCell base, tc::CopyShape shape, Stamp stamp) {
-  std::array<bool, 8> halves{};
-  for (unsigned row = 0; row < tc::copyRows(shape); ++row)
-    for (uint16_t target : tc::copyLanes(shape, row))
-      if (unsigned to = base.lane + target; to < tc::tmemLanes)
-        halves[to / 16] = true;
-  for (unsigned half = 0; half < halves.size(); ++half)
-    if (halves[half])
-      warp.launch.races.accessTensor(warp, op, lane, cta, half, base.column,
-                                     tc::copyColumns(shape), /*write=*/true,
-                                     TensorRole::Copy, 0, stamp);
-}
 
 struct CopyExtra : OpExtra {
   tc::CopyShape shape = tc::CopyShape::S128x256b;
@@ -468,6 +116,9 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
     }
     MatrixDescriptor matrix = *decoded;
     uint32_t address = static_cast<uint32_t>(extra.to.value(warp, lane));
+    if (extra.shape == tc::CopyShape::S128x256b &&
+        !checkTensorColumn(warp, op, lane, address, 4, "the copy's target"))
+      return;
     Warp *self = &warp;
     const Op *where = &op;
     const CopyExtra *what = &extra;
@@ -491,7 +142,8 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
               return;
             noteAsync(warp, op, lane, location, used, AccessKind::Read, stamp);
           }
-        noteCopy(warp, op, lane, cta, tc::cellAt(address), extra.shape, stamp);
+        noteTensorCopy(warp, op, lane, cta, tc::cellAt(address), extra.shape,
+                       stamp);
       }
     }
     startOrderedWork(warp, lane, [=] {
@@ -615,7 +267,7 @@ void kvq::emu::startOrderedWork(Warp &warp, unsigned lane,
 static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
   const ptx::Modifiers &mods = inst.mods;
   const auto &operands = inst.operands;
-  auto *extra = decoder.newExtra<MmaExtra>();
+  auto *extra = decoder.newExtra<TensorProductExtra>();
   std::optional<MmaKind> kind = kindOf(mods);
   bool scaled = mods.has(Mod::BlockScale);
   if (!kind || mods.has(Mod::Ashift) || operands.size() < 5 ||

@@ -431,6 +431,18 @@ bool Warp::converge(const Op &op, LaneMask lanes, LaneMask members) {
   return false;
 }
 
+bool Warp::convergeAligned(const Op &op, LaneMask lanes) {
+  if (!converge(op, lanes, allLanes))
+    return false;
+  if (lanes != allLanes && launch.checkProtocol)
+    report(FindingKind::Divergence, op, llvm::countr_zero(~lanes), 0,
+           llvm::formatv("the instruction is for all threads of a warp, and "
+                         "threads {0:x8} have ended without it",
+                         ~lanes),
+           false);
+  return true;
+}
+
 void Warp::retryWarpSync() {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].wait != Wait::WarpSync)

@@ -139,6 +139,7 @@ llvm::Error decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeMatrix(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeTensorMapOp(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMultiply(Decoder &decoder,
                                  const ptx::Instruction &inst);

@@ -128,6 +128,8 @@ private:
     /// number of complete phases, and its row of clocks.
     std::vector<Part> complete;
     uint32_t phases = 0, row = 0;
+    /// Change whenever there is more, or less, to acquire.
+    uint64_t version = 0, completeVersion = 0;
   };
   /// Where a signalled copy completed: 0 while it has not.
   struct Completion {
@@ -139,12 +141,20 @@ private:
   template <typename Body>
   void forParts(Warp &warp, const std::vector<Part> &parts, MemoryScope scope,
                 Body &&body);
+  /// Whether the threads have acquired this version before: then there is
+  /// nothing new. Threads that poll do.
+  static bool hasAcquired(Warp &warp, LaneMask lanes, uint64_t version,
+                          MemoryOrder order, MemoryScope scope);
+  /// Where a release publishes.
+  Knowledge &partToPublish(SyncVariable &variable, const Warp &warp,
+                           MemoryScope scope);
   SyncVariable &barrierAt(uint64_t address);
   static WarpClock::Pending &pendingOf(Warp &warp);
 
   std::map<uint64_t, SyncVariable> variables;
   std::vector<Completion> completions = {Completion()};
   uint32_t nextBarrier = 0;
+  uint64_t nextVersion = 0;
   /// Visibilities that some fence has made different from nothing.
   uint32_t active = 1;
 };

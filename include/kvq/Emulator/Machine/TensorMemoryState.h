@@ -61,6 +61,11 @@ private:
   std::vector<uint8_t> written;
 };
 
+/// Whether the column of an address is a multiple of `columns`; reports it if
+/// not. Such addresses assemble, and trap on hardware.
+bool checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
+                       uint32_t address, unsigned columns, const char *what);
+
 } // namespace kvq::emu
 
 #endif // KVQ_EMULATOR_MACHINE_TENSORMEMORYSTATE_H

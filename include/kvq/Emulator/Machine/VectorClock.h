@@ -183,6 +183,10 @@ struct WarpClock {
     std::array<std::array<std::unique_ptr<Knowledge>, 32>, 3> fenced, seen;
   };
   std::unique_ptr<Pending> pending;
+  /// The last version of a synchronization variable that threads acquired, and
+  /// which of them did.
+  uint64_t acquired = 0;
+  uint32_t acquiredBy = 0;
   /// Asynchronous work so far: sequence numbers of the kinds that count here.
   std::array<uint32_t, 32> copySegment{};
   std::array<uint32_t, 32> tensorCore{};

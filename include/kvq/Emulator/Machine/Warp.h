@@ -147,6 +147,9 @@ public:
   /// For an instruction that all of `members` execute together: true if they
   /// are all here; else the threads now wait, to execute it again.
   bool converge(const Op &op, LaneMask lanes, LaneMask members);
+  /// For an `.aligned` instruction of all threads of the warp: the same, and
+  /// reports threads that have ended instead of executing it.
+  bool convergeAligned(const Op &op, LaneMask lanes);
   /// Gives other warps a turn after this instruction.
   void yield() { switchRequested = yielded = true; }
   /// Wakes groups; `release` decides which. Woken groups with the same pc and
