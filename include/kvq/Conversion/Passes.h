@@ -4,6 +4,7 @@
 #define KVQ_CONVERSION_PASSES_H
 
 #include "kvq/Conversion/IsolateFloatMode/IsolateFloatMode.h"
+#include "kvq/Conversion/KVQToGPU/KVQToGPU.h"
 #include "kvq/Conversion/KVQToVector/KVQToVector.h"
 #include "kvq/Conversion/LegalizeStorage/LegalizeStorage.h"
 #include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"

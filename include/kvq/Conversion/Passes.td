@@ -158,4 +158,44 @@ def ConvertTCGen05ToNVVM : Pass<"convert-kvq-tcgen05-to-nvvm"> {
   let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect"];
 }
 
+def ConvertKVQToGPU : Pass<"convert-kvq-to-gpu", "mlir::ModuleOp"> {
+  let summary = "Lower kvq operations to GPU kernels";
+  let description = [{
+    Replaces each operation on memrefs and handles by a `gpu.launch_func` of a
+    kernel in the module `@kvq_kernels`. Equal kernels are shared. The kernels
+    run on any chip from `sm_80`; `chip` decides which instructions they use:
+    conversions of low-bit floats where it has them, exact integer arithmetic
+    elsewhere.
+
+    - A kernel is `void k(pointers, i64 byte strides, i32 sizes, f32 scalars)`
+      in this order; sizes and strides that the types give are constants. Its
+      attribute `kvq.kernel` names the parameters and holds the rules of the
+      launch (`kvq/Conversion/KVQToGPU/KernelSignature.h`).
+    - Grids follow from sizes alone. Tables and lengths are read on the device,
+      so that all memory has to be accessible there, and launches can be
+      captured.
+    - A kernel checks what it reads from tables. It skips a row whose page,
+      slot or length is out of range, and stores the first such error in an
+      error word: a `gpu.alloc` with the attribute `kvq.error_word` in the
+      function; without one the kernels get a null pointer. It does not find
+      slots and pages that are written twice.
+    - `kvq.make_cache` and the accessors stay. Memrefs keep their logical
+      element types.
+
+    Operands that are tensors, caches whose scale layout is not decided, and
+    operations without a kernel are errors.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "The chip to make kernels for.">
+  ];
+  let dependentDialects = [
+    "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
+    "mlir::gpu::GPUDialect", "mlir::LLVM::LLVMDialect",
+    "mlir::math::MathDialect", "mlir::memref::MemRefDialect",
+    "mlir::NVVM::NVVMDialect", "mlir::nvgpu::NVGPUDialect",
+    "mlir::scf::SCFDialect", "mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // KVQ_CONVERSION_PASSES

@@ -83,6 +83,11 @@ LogicalResult KVQDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == getRuntimeCheckAttrName() &&
       isa<FunctionOpInterface>(op))
     return success();
+  // What the lowering to a GPU leaves on a kernel and on its error word.
+  StringRef name = attribute.getName();
+  if ((name == "kvq.kernel" && isa<FunctionOpInterface>(op)) ||
+      (name == "kvq.error_word" && isa<UnitAttr>(attribute.getValue())))
+    return success();
   if (isa<MakeCacheOp>(op) && isCacheAttribute(attribute, true))
     return verifyCacheAttribute(op, attribute);
   return op->emitError("attribute '")

@@ -3,6 +3,7 @@
 #include "kvq/Dialect/KVQ/IR/KVQScaleLayouts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace kvq;
@@ -16,7 +17,8 @@ struct IndexBuilder {
   Type type;
 
   Value constant(int64_t value) {
-    TypedAttr scalar = builder.getIndexAttr(value);
+    TypedAttr scalar =
+        builder.getIntegerAttr(getElementTypeOrSelf(type), value);
     if (auto vector = dyn_cast<VectorType>(type))
       scalar = DenseElementsAttr::get(vector, Attribute(scalar));
     return arith::ConstantOp::create(builder, loc, scalar);

@@ -10,9 +10,9 @@
 namespace kvq {
 
 /// Emits where `layout`, which is decided, keeps scale `column` of row `row`
-/// of a page and head, as getScalePosition computes it. All are of type index
-/// or vectors of index and count from 0; `columns` is the width of the scale
-/// matrix. Returns row and column in the scales buffer.
+/// of a page and head, as getScalePosition computes it. All are of one type,
+/// index or an integer or vectors of them, and count from 0; `columns` is the
+/// width of the scale matrix. Returns row and column in the scales buffer.
 std::pair<mlir::Value, mlir::Value>
 emitScalePosition(mlir::OpBuilder &builder, mlir::Location loc,
                   ScaleLayout layout, mlir::Value row, mlir::Value column,

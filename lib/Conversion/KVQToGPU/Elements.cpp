@@ -1,0 +1,333 @@
+//===- Elements.cpp - Elements of rows in memory and their decoding -------===//
+
+#include "Elements.h"
+#include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+int64_t kvq::kernel::getAccessBytes(FloatType element, int64_t count) {
+  int64_t bytes = count * element.getWidth() / 8;
+  return std::min<int64_t>(16, int64_t(1)
+                                   << llvm::countr_zero(uint64_t(bytes)));
+}
+
+static int64_t getWidth(const Row &row) {
+  return row.element.getIntOrFloatBitWidth();
+}
+
+/// The bits that are accessed one by one: those of an element, or the byte of
+/// two.
+static int64_t getUnitBits(Type element) {
+  return std::max<int64_t>(8, element.getIntOrFloatBitWidth());
+}
+
+/// The address of element `at`, which begins a unit.
+static Ptr getElement(const Row &row, I32 at) {
+  if (row.step)
+    return row.base + at.extend() * row.step;
+  int64_t width = getWidth(row);
+  return row.base + (width < 8 ? at / (8 / width) : at * (width / 8)).extend();
+}
+
+/// Whether all of a chunk is there and it may be accessed as a whole; empty if
+/// that is never so.
+static Pred isFast(KernelBuilder &b, const Row &row, I32 first, int64_t count) {
+  Pred fast = row.isAligned;
+  if (fast && row.size)
+    fast = fast & (first + count <= row.size);
+  return fast;
+}
+
+SmallVector<I32> kvq::kernel::loadElements(KernelBuilder &b, const Row &row,
+                                           I32 first, int64_t count) {
+  int64_t numWords = count * getWidth(row) / 32;
+  int64_t unitBits = getUnitBits(row.element);
+  int64_t perUnit = unitBits / getWidth(row);
+  SmallVector<Type> types(numWords, b.getI32Type());
+  auto slow = [&]() -> SmallVector<Value> {
+    SmallVector<Value> words;
+    I32 word = b.i32(0);
+    int64_t filled = 0;
+    for (int64_t i = 0; i < count; i += perUnit) {
+      I32 at = first + i;
+      auto load = [&] { return b.loadBits(getElement(row, at), unitBits); };
+      I32 unit;
+      if (row.size)
+        unit = {b, b.choose(
+                        at < row.size, b.getI32Type(),
+                        [&] { return SmallVector<Value>{load()}; },
+                        [&] { return SmallVector<Value>{b.i32(0)}; })
+                       .front()};
+      else
+        unit = load();
+      word = word | (unit << filled);
+      filled += unitBits;
+      if (filled == 32) {
+        words.push_back(word);
+        word = b.i32(0);
+        filled = 0;
+      }
+    }
+    return words;
+  };
+  auto fast = [&]() -> SmallVector<Value> {
+    return llvm::to_vector_of<Value>(
+        b.loadWords(getElement(row, first), numWords));
+  };
+  Pred condition = isFast(b, row, first, count);
+  SmallVector<Value> words =
+      condition ? b.choose(condition, types, fast, slow) : slow();
+  SmallVector<I32> result;
+  for (Value word : words)
+    result.push_back({b, word});
+  return result;
+}
+
+void kvq::kernel::storeElements(KernelBuilder &b, ArrayRef<I32> words,
+                                const Row &row, I32 first) {
+  int64_t unitBits = getUnitBits(row.element);
+  int64_t perUnit = unitBits / getWidth(row);
+  int64_t count = words.size() * 32 / getWidth(row);
+  auto slow = [&] {
+    for (int64_t i = 0; i < count; i += perUnit) {
+      int64_t bit = i * getWidth(row);
+      I32 at = first + i;
+      auto store = [&] {
+        b.storeBits(words[bit / 32] >> (bit % 32), getElement(row, at),
+                    unitBits);
+      };
+      if (row.size)
+        b.when(at < row.size, store);
+      else
+        store();
+    }
+  };
+  Pred condition = isFast(b, row, first, count);
+  if (!condition)
+    return slow();
+  b.when(condition, [&] { b.storeWords(words, getElement(row, first)); }, slow);
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+/// Multiplies a vector<2xf16> by a power of two.
+static Value scalePair(KernelBuilder &b, I32 bits, double factor) {
+  Value pair = b.asPair(bits, b.getF16Type());
+  Type type = pair.getType();
+  Value constant = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(cast<ShapedType>(type),
+                                Attribute(b.getF16FloatAttr(factor))));
+  return arith::MulFOp::create(b, pair, constant);
+}
+
+std::array<Value, 4> kvq::kernel::decodeE2M1(KernelBuilder &b, I32 word) {
+  std::array<Value, 4> pairs;
+  for (int64_t j = 0; j < 4; ++j) {
+    I32 byte = word >> (8 * j);
+    if (b.chip().hasFP4Conversions) {
+      Value code = arith::TruncIOp::create(b, b.getI8Type(), Value(byte));
+      pairs[j] = NVVM::ConvertF4x2ToF16x2Op::create(
+          b, VectorType::get(2, b.getF16Type()), code, /*relu=*/false,
+          Float4E2M1FNType::get(b.getContext()));
+      continue;
+    }
+    // A code to each half. Its magnitude moves to the lowest exponent bits and
+    // the highest mantissa bit, where an f16 is 2^14 times smaller, subnormal
+    // codes included.
+    I32 both = (byte & 0x0f) | ((byte & 0xf0) << 12);
+    I32 bits = ((both & 0x00080008) << 12) | ((both & 0x00070007) << 9);
+    pairs[j] = scalePair(b, bits, 0x1p14);
+  }
+  return pairs;
+}
+
+std::array<Value, 2> kvq::kernel::decodeE4M3(KernelBuilder &b, I32 word) {
+  std::array<Value, 2> pairs;
+  for (int64_t j = 0; j < 2; ++j) {
+    I32 two = word >> (16 * j);
+    if (b.chip().hasFP8Conversions) {
+      Value low = arith::TruncIOp::create(b, b.getI16Type(), Value(two));
+      Value codes =
+          LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), low);
+      pairs[j] = NVVM::ConvertF8x2ToF16x2Op::create(
+          b, VectorType::get(2, b.getF16Type()), codes, /*relu=*/false,
+          Float8E4M3FNType::get(b.getContext()));
+      continue;
+    }
+    // As above: an f16 of these bits is 2^8 times smaller. The NaN code, which
+    // is the one that a carry takes past the magnitude, gets all exponent bits.
+    I32 both = ((two & 0xff) | (two << 8)) & 0x00ff00ff;
+    I32 magnitude = both & 0x007f007f;
+    I32 isNaN = (magnitude + 0x00010001) & 0x00800080;
+    I32 bits = ((both & 0x00800080) << 8) | (magnitude << 7) | (isNaN * 0xfc);
+    pairs[j] = scalePair(b, bits, 256.0);
+  }
+  return pairs;
+}
+
+/// The halves of a pair of f16 as f32. For what decoding makes: a NaN need not
+/// keep its payload.
+static void appendHalves(KernelBuilder &b, Value pair,
+                         SmallVectorImpl<F32> &values) {
+  for (int64_t i = 0; i < 2; ++i)
+    values.push_back(
+        {b, arith::ExtFOp::create(b, b.getF32Type(), b.extract(pair, i))});
+}
+
+/// The f32 of 16 bits of an f16, a NaN with its sign and payload.
+static F32 widenF16(KernelBuilder &b, I32 bits) {
+  Value narrow = arith::TruncIOp::create(b, b.getI16Type(), Value(bits));
+  Value half = arith::BitcastOp::create(b, b.getF16Type(), narrow);
+  F32 value(b, arith::ExtFOp::create(b, b.getF32Type(), half));
+  I32 payload = ((bits & 0x8000) << 16) | ((bits & 0x3ff) << 13) | 0x7fc00000;
+  return ((bits & 0x7fff) > 0x7c00).select(payload.asF32(), value);
+}
+
+/// The f32 of the high 16 bits of a word, a bf16; a NaN becomes quiet.
+static F32 widenBF16(I32 bits) { return bits.asF32(); }
+
+SmallVector<F32> kvq::kernel::decodeElements(KernelBuilder &b,
+                                             FloatType element,
+                                             ArrayRef<I32> words) {
+  SmallVector<F32> values;
+  for (I32 word : words) {
+    if (isa<Float4E2M1FNType>(element)) {
+      for (Value pair : decodeE2M1(b, word))
+        appendHalves(b, pair, values);
+    } else if (isa<Float8E4M3FNType>(element)) {
+      for (Value pair : decodeE4M3(b, word))
+        appendHalves(b, pair, values);
+    } else if (element.isF16()) {
+      values.push_back(widenF16(b, word & 0xffff));
+      values.push_back(widenF16(b, word >> 16));
+    } else if (element.isBF16()) {
+      values.push_back(widenBF16(word << 16));
+      values.push_back(widenBF16(word & 0xffff0000));
+    } else {
+      assert(element.isF32() && "a type that no format has");
+      values.push_back(word.asF32());
+    }
+  }
+  return values;
+}
+
+F32 kvq::kernel::decodeScale(KernelBuilder &b, FloatType type, I32 code) {
+  if (isa<Float8E8M0FNUType>(type)) {
+    // The byte is f32's exponent. 0 is 2^-127, which is subnormal there, and
+    // 255 is NaN, not infinity.
+    I32 bits = code << 23;
+    Pred isSpecial = (code == 0) | (code == 255);
+    return (bits | isSpecial.select(b.i32(0x00400000), b.i32(0))).asF32();
+  }
+  return decodeElements(b, type, code).front();
+}
+
+//===----------------------------------------------------------------------===//
+// Encoding
+//===----------------------------------------------------------------------===//
+
+/// Rounds by integer arithmetic; returns the bits, zero-extended.
+static I32 roundBits(KernelBuilder &b, F32 value, FloatType type) {
+  Value result = buildFromF32Bits(b, b.getLoc(), Value(value.bits()), type);
+  Value bits =
+      arith::BitcastOp::create(b, b.getIntegerType(type.getWidth()), result);
+  return {b, arith::ExtUIOp::create(b, b.getI32Type(), bits)};
+}
+
+/// A NaN's code of a type without payloads: `code` with the NaN's sign.
+static I32 nanCode(F32 value, int64_t code, unsigned width) {
+  return ((value.bits() >> 31) << (width - 1)) | code;
+}
+
+/// The byte of two E2M1 codes, `low` in the low nibble.
+static I32 encodePairE2M1(KernelBuilder &b, F32 low, F32 high) {
+  auto type = Float4E2M1FNType::get(b.getContext());
+  if (!b.chip().hasFP4Conversions)
+    return roundBits(b, low, type) | (roundBits(b, high, type) << 4);
+  // The instruction makes 6 of a NaN, where a zero of its sign belongs.
+  auto clean = [&](F32 value) {
+    F32 zero = (value.bits() & 0x80000000).asF32();
+    return value.isNaN().select(zero, value);
+  };
+  Value byte = NVVM::ConvertF32x2ToF4x2Op::create(
+      b, b.getI8Type(), Value(clean(high)), Value(clean(low)), /*relu=*/false,
+      type);
+  return {b, arith::ExtUIOp::create(b, b.getI32Type(), byte)};
+}
+
+/// 16 bits of two E4M3 codes, `low` in the low byte.
+static I32 encodePairE4M3(KernelBuilder &b, F32 low, F32 high) {
+  auto type = Float8E4M3FNType::get(b.getContext());
+  if (!b.chip().hasFP8Conversions)
+    return roundBits(b, low, type) | (roundBits(b, high, type) << 8);
+  Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
+      b, b.getI16Type(), Value(high), Value(low), NVVM::FPRoundingMode::RN,
+      NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+  I32 codes(b, arith::ExtUIOp::create(b, b.getI32Type(), pair));
+  // The sign of a NaN is kept, which the instruction does not promise.
+  auto fix = [&](F32 value, I32 code) {
+    return value.isNaN().select(nanCode(value, 0x7f, 8), code);
+  };
+  return fix(low, codes & 0xff) | (fix(high, codes >> 8) << 8);
+}
+
+/// The bits of a value rounded to f16, a NaN quiet with sign and payload.
+static I32 roundF16(KernelBuilder &b, F32 value) {
+  Value half = arith::TruncFOp::create(b, b.getF16Type(), Value(value));
+  Value narrow = arith::BitcastOp::create(b, b.getI16Type(), half);
+  I32 bits(b, arith::ExtUIOp::create(b, b.getI32Type(), narrow));
+  I32 source = value.bits();
+  I32 quiet = ((source >> 16) & 0x8000) | ((source >> 13) & 0x1ff) | 0x7e00;
+  return value.isNaN().select(quiet, bits);
+}
+
+SmallVector<I32> kvq::kernel::encodeElements(KernelBuilder &b,
+                                             FloatType element,
+                                             ArrayRef<F32> values) {
+  // Pieces of the words, from the low bits up.
+  SmallVector<I32> pieces;
+  unsigned pieceBits = std::max(8u, element.getWidth());
+  if (isa<Float4E2M1FNType>(element)) {
+    for (size_t i = 0; i < values.size(); i += 2)
+      pieces.push_back(encodePairE2M1(b, values[i], values[i + 1]));
+  } else if (isa<Float8E4M3FNType>(element)) {
+    pieceBits = 16;
+    for (size_t i = 0; i < values.size(); i += 2)
+      pieces.push_back(encodePairE4M3(b, values[i], values[i + 1]));
+  } else if (element.isF16()) {
+    for (F32 value : values)
+      pieces.push_back(roundF16(b, value));
+  } else if (element.isBF16()) {
+    for (F32 value : values)
+      pieces.push_back(roundBits(b, value, element));
+  } else {
+    assert(element.isF32() && "a type that no format has");
+    for (F32 value : values)
+      pieces.push_back(value.bits());
+  }
+  SmallVector<I32> words;
+  unsigned perWord = 32 / pieceBits;
+  for (size_t i = 0; i < pieces.size(); i += perWord) {
+    I32 word = pieces[i];
+    for (unsigned j = 1; j < perWord; ++j)
+      word = word | (pieces[i + j] << (j * pieceBits));
+    words.push_back(word);
+  }
+  return words;
+}
+
+I32 kvq::kernel::encodeE4M3(KernelBuilder &b, F32 value) {
+  return encodePairE4M3(b, value, value) & 0xff;
+}
