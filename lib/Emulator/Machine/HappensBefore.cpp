@@ -9,6 +9,14 @@ using namespace kvq::emu;
 // Agents
 //===----------------------------------------------------------------------===//
 
+static constexpr uint32_t bitOf(Visibility visibility) {
+  return 1u << static_cast<unsigned>(visibility);
+}
+
+/// tcgen05.fence goes with any operation that orders execution.
+static constexpr uint32_t relaxedVisibilities =
+    bitOf(Visibility::TensorBefore) | bitOf(Visibility::IssuedBefore);
+
 static void join(Knowledge &into, const Knowledge &from) {
   for (unsigned v = 0; v < numVisibilities; ++v)
     into.clocks[v].join(from.clocks[v]);
@@ -78,12 +86,13 @@ bool HappensBefore::isKnown(const Warp &warp, unsigned viewer, Stamp stamp,
 // Between threads
 //===----------------------------------------------------------------------===//
 
-void HappensBefore::publish(Warp &warp, LaneMask lanes, Knowledge &into) {
+void HappensBefore::publish(Warp &warp, LaneMask lanes, Knowledge &into,
+                            uint32_t which) {
   WarpClock &clock = warp.clock;
   uint32_t row = rowOf(warp, AgentKind::Thread);
   bool whole = !(warp.live() & ~lanes);
   for (unsigned v = 0; v < numVisibilities; ++v) {
-    if (!(active >> v & 1))
+    if (!((active & which) >> v & 1))
       continue;
     const WarpKnowledge &known = clock.known[v];
     VectorClock &to = into.clocks[v];
@@ -105,6 +114,8 @@ void HappensBefore::publish(Warp &warp, LaneMask lanes, Knowledge &into) {
 
 void HappensBefore::publishFenced(Warp &warp, LaneMask lanes, MemoryScope scope,
                                   Knowledge &into) {
+  if (active & relaxedVisibilities)
+    publish(warp, lanes, into, relaxedVisibilities);
   if (!warp.clock.pending)
     return;
   for (unsigned f = static_cast<unsigned>(scope); f < 3; ++f)
@@ -122,10 +133,11 @@ static VectorClock &ownOf(WarpKnowledge &known, unsigned lane) {
   return *known.own[lane];
 }
 
-void HappensBefore::learn(Warp &warp, LaneMask lanes, const Knowledge &from) {
+void HappensBefore::learn(Warp &warp, LaneMask lanes, const Knowledge &from,
+                          uint32_t which) {
   bool whole = !(warp.live() & ~lanes);
   for (unsigned v = 0; v < numVisibilities; ++v) {
-    if (!(active >> v & 1))
+    if (!((active & which) >> v & 1))
       continue;
     WarpKnowledge &known = warp.clock.known[v];
     if (whole)
@@ -187,6 +199,27 @@ void HappensBefore::cover(Warp &warp, LaneMask lanes, Visibility from,
   });
   if (from == Visibility::Base)
     clock.published = true;
+}
+
+void HappensBefore::activateTensor() {
+  active |= bitOf(Visibility::TensorBefore) | bitOf(Visibility::TensorAfter) |
+            bitOf(Visibility::IssuedBefore) | bitOf(Visibility::IssuedAfter);
+}
+
+void HappensBefore::fenceBeforeThreadSync(Warp &warp, LaneMask lanes) {
+  cover(warp, lanes, Visibility::Base, Visibility::TensorBefore);
+  cover(warp, lanes, Visibility::TensorAfter, Visibility::TensorBefore);
+  cover(warp, lanes, Visibility::IssuedAfter, Visibility::IssuedBefore);
+  WarpKnowledge &issued = warp.clock[Visibility::IssuedBefore];
+  forLanes(lanes, [&](unsigned lane) {
+    if (uint32_t last = warp.clock.tensorCore[lane])
+      ownOf(issued, lane).raise(rowOf(warp, AgentKind::TensorCore), lane, last);
+  });
+}
+
+void HappensBefore::fenceAfterThreadSync(Warp &warp, LaneMask lanes) {
+  cover(warp, lanes, Visibility::TensorBefore, Visibility::TensorAfter);
+  cover(warp, lanes, Visibility::IssuedBefore, Visibility::IssuedAfter);
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,6 +327,10 @@ void HappensBefore::acquire(Warp &warp, unsigned lane, uint64_t address,
              [&](const Knowledge &from) { learn(warp, self, from); });
     return;
   }
+  if (active & relaxedVisibilities)
+    forParts(warp, it->second.parts, scope, [&](const Knowledge &from) {
+      learn(warp, self, from, relaxedVisibilities);
+    });
   // A later fence acquires it, as far as the fence's own scope reaches.
   WarpClock::Pending &pending = pendingOf(warp);
   for (MemoryScope reach :
@@ -325,6 +362,10 @@ void HappensBefore::release(Warp &warp, unsigned lane, uint64_t address,
             partToPublish(variables[address], warp, scope));
     return;
   }
+  if (active & relaxedVisibilities)
+    publish(warp, LaneMask(1) << lane,
+            partToPublish(variables[address], warp, scope),
+            relaxedVisibilities);
   // A fence before a relaxed write makes it a release.
   if (!warp.clock.pending)
     return;
@@ -395,7 +436,8 @@ void HappensBefore::arriveWork(const Warp &warp, Stamp upTo, uint64_t address,
   to[Visibility::Base].raise(upTo.row(), upTo.lane(), upTo.clock);
   // A commit is a tcgen05.fence::before_thread_sync for what it commits.
   if (upTo.kind() == AgentKind::TensorCore)
-    to[Visibility::TensorBefore].raise(upTo.row(), upTo.lane(), upTo.clock);
+    for (Visibility v : {Visibility::TensorBefore, Visibility::IssuedBefore})
+      to[v].raise(upTo.row(), upTo.lane(), upTo.clock);
 }
 
 void HappensBefore::completeSignalled(Stamp stamp, uint64_t address) {
@@ -425,6 +467,10 @@ void HappensBefore::acquireBarrier(Warp &warp, LaneMask lanes, uint64_t address,
     learn(warp, lanes, copies);
     return;
   }
+  if (active & relaxedVisibilities)
+    forParts(warp, variable.complete, scope, [&](const Knowledge &from) {
+      learn(warp, lanes, from, relaxedVisibilities);
+    });
   WarpClock::Pending &pending = pendingOf(warp);
   for (unsigned s = 0; s <= static_cast<unsigned>(scope); ++s)
     forParts(warp, variable.complete, static_cast<MemoryScope>(s),

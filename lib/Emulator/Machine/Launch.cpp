@@ -28,6 +28,8 @@ Launch::Launch(Grid &grid, bool isFirst)
       generator(options.schedule.seed) {
   if (options.checks.tensorFences)
     races.requireTensorFences();
+  if (checkRaces && program.usesTensorMemory)
+    races.activateTensor();
 }
 
 void Launch::enter(Cluster *cluster) {

@@ -8,9 +8,10 @@ using tc::MatrixDescriptor;
 
 void TensorProduct::report(TensorFootprint &footprint, bool write,
                            TensorRole role) const {
-  // Products into one accumulator of one shape keep their order.
-  uint32_t shape =
-      d ^ instruction.m << 9 ^ instruction.n << 20 ^ uint32_t(extra->ws) << 31;
+  // Products of one kind and shape into one accumulator keep their order.
+  uint32_t shape = d ^ instruction.m << 9 ^ instruction.n << 20 ^
+                   static_cast<uint32_t>(extra->kind) << 28 ^
+                   uint32_t(extra->ws) << 31;
   for (unsigned index = 0; index < extra->ctaGroup; ++index)
     for (unsigned half = 0; half < 8; ++half) {
       auto &columns = footprint.cells[index][half];

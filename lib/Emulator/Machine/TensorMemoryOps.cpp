@@ -166,14 +166,12 @@ void waitTensor(Warp &warp, const Op &op, LaneMask lanes) {
 
 /// Op: a 1 is ::after_thread_sync.
 void fenceTensor(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.launch.checkRaces || !warp.launch.options.checks.tensorFences)
+  if (!warp.launch.checkRaces)
     return;
   if (op.a)
-    warp.launch.races.cover(warp, lanes, Visibility::TensorBefore,
-                            Visibility::TensorAfter);
+    warp.launch.races.fenceAfterThreadSync(warp, lanes);
   else
-    warp.launch.races.cover(warp, lanes, Visibility::Base,
-                            Visibility::TensorBefore);
+    warp.launch.races.fenceBeforeThreadSync(warp, lanes);
 }
 
 /// Starts a load or store, which completes when the schedule says or a

@@ -13,28 +13,27 @@
 
 using namespace kvq::emu;
 
-void RaceDetector::requireTensorFences() {
-  wantTensorFences = true;
-  activate(Visibility::TensorBefore);
-  activate(Visibility::TensorAfter);
-}
+void RaceDetector::requireTensorFences() { wantTensorFences = true; }
 
 void RaceDetector::forgetTensor(const Cta &cta) { tensors.erase(&cta); }
 
-/// Whether two instructions of one thread take effect in order. Beyond the
-/// pairs that the ISA lists, a copy comes behind the operand reads of earlier
-/// products: libraries reload scale factors in place and rely on it.
+/// Whether two instructions of one thread, or of two that tcgen05.fence orders,
+/// take effect in order. A product reads its operands before later products
+/// and copies write there: early revisions of the ISA do not list this, newer
+/// ones do, and libraries that reload scale factors in place rely on it.
 static bool arePipelined(TensorRole earlier, uint32_t earlierShape,
                          TensorRole later, uint32_t laterShape) {
   switch (earlier) {
   case TensorRole::Copy:
   case TensorRole::Shift:
-    return later != TensorRole::Load && later != TensorRole::Store;
+    return later != TensorRole::Load && later != TensorRole::Store &&
+           later != TensorRole::Release;
   case TensorRole::Accumulator:
     return later == TensorRole::Shift ||
            (later == TensorRole::Accumulator && earlierShape == laterShape);
   case TensorRole::Operand:
-    return later == TensorRole::Shift || later == TensorRole::Copy;
+    return later != TensorRole::Load && later != TensorRole::Store &&
+           later != TensorRole::Release;
   default:
     return false;
   }
@@ -46,14 +45,20 @@ bool RaceDetector::checkTensor(Warp &warp, const Op &op, unsigned lane,
                                const char *what) {
   if (!earlier.stamp.clock)
     return false;
-  if (earlier.stamp.agent == self.stamp.agent &&
-      earlier.stamp.kind() == AgentKind::TensorCore) {
-    if (earlier.stamp.clock == self.stamp.clock ||
-        arePipelined(earlier.role, earlier.shape, self.role, self.shape))
+  if (earlier.stamp.kind() == AgentKind::TensorCore &&
+      self.stamp.kind() == AgentKind::TensorCore) {
+    bool sameWarp = earlier.stamp.row() == self.stamp.row();
+    if (earlier.stamp.agent == self.stamp.agent &&
+        earlier.stamp.clock == self.stamp.clock)
+      return false;
+    if (arePipelined(earlier.role, earlier.shape, self.role, self.shape) &&
+        (sameWarp ||
+         isKnown(warp, lane, earlier.stamp, Visibility::IssuedAfter)))
       return false;
   }
   const char *why = nullptr;
-  if (!isKnown(warp, lane, earlier.stamp, Visibility::Base)) {
+  if (!isKnown(warp, lane, earlier.stamp, Visibility::Base) &&
+      !isKnown(warp, lane, earlier.stamp, Visibility::TensorAfter)) {
     why = earlier.stamp.warp() == warp.globalIndex &&
                   earlier.role == TensorRole::Load
               ? "no tcgen05.wait::ld lies between the two"

@@ -60,12 +60,16 @@ public:
   // Between threads
   //===--------------------------------------------------------------------===//
 
-  /// Adds what the threads know, their own accesses included.
-  void publish(Warp &warp, LaneMask lanes, Knowledge &into);
-  /// What a fence of at least this scope has made ready to be published.
+  /// Adds what the threads know, their own accesses included; of the
+  /// visibilities in `which`.
+  void publish(Warp &warp, LaneMask lanes, Knowledge &into,
+               uint32_t which = ~0u);
+  /// What a fence of at least this scope has made ready to be published, and
+  /// what a relaxed operation passes on without one.
   void publishFenced(Warp &warp, LaneMask lanes, MemoryScope scope,
                      Knowledge &into);
-  void learn(Warp &warp, LaneMask lanes, const Knowledge &from);
+  void learn(Warp &warp, LaneMask lanes, const Knowledge &from,
+             uint32_t which = ~0u);
   /// All threads of the warp know as much as each.
   void mergeThreads(Warp &warp);
   /// Threads of a warp that meet: each then knows what any of them did.
@@ -84,6 +88,10 @@ public:
   /// Accesses covered for `from` become so for `to`: the proxy fences and
   /// tcgen05.fence.
   void cover(Warp &warp, LaneMask lanes, Visibility from, Visibility to);
+  /// The kernel has tensor memory: keep track of tcgen05.fence.
+  void activateTensor();
+  void fenceBeforeThreadSync(Warp &warp, LaneMask lanes);
+  void fenceAfterThreadSync(Warp &warp, LaneMask lanes);
 
   //===--------------------------------------------------------------------===//
   // mbarriers
@@ -106,9 +114,6 @@ public:
   void forgetSync(uint64_t address, uint64_t bytes);
 
 protected:
-  void activate(Visibility visibility) {
-    active |= 1u << static_cast<unsigned>(visibility);
-  }
   bool isActive(Visibility visibility) const {
     return active >> static_cast<unsigned>(visibility) & 1;
   }

@@ -134,11 +134,15 @@ enum class Visibility : uint8_t {
   /// The two halves of fence.proxy.tensormap.
   MapReleased,
   MapAcquired,
-  /// tcgen05.fence::before_thread_sync, and ::after_thread_sync behind it.
+  /// tcgen05.fence::before_thread_sync, and ::after_thread_sync behind it:
+  /// what is complete, and what is only issued, which is as good for pairs of
+  /// instructions that keep their order. Relaxed operations pass these on.
   TensorBefore,
-  TensorAfter
+  TensorAfter,
+  IssuedBefore,
+  IssuedAfter
 };
-constexpr unsigned numVisibilities = 7;
+constexpr unsigned numVisibilities = 9;
 
 /// What is passed on by a release: a clock for each visibility.
 struct Knowledge {

@@ -178,7 +178,11 @@ TEST(TensorRace, LoadThenProduct) {
 
 TEST(TensorRace, ProductsIntoOneAccumulatorKeepTheirOrder) {
   EXPECT_FALSE(races(product + product + commit + waitProduct));
-  // Not so with another shape, or over part of it.
+  // Not so with another shape or kind, or over part of it.
+  std::string other =
+      "mov.b32 %r22, 0x08020010;\n@%p1 tcgen05.mma.cta_group::1."
+      "kind::f8f6f4 [%r11], %rd8, %rd9, %r22, %p7;\n";
+  EXPECT_TRUE(races(product + other + commit + waitProduct));
   std::string wide = "mov.b32 %r22, 0x08040010;\n@%p1 tcgen05.mma.cta_group::1."
                      "kind::f16 [%r11], %rd8, %rd8, %r22, %p7;\n";
   EXPECT_TRUE(races(product + wide + commit + waitProduct));
@@ -247,6 +251,57 @@ TEST(TensorRace, FencesBetweenThreads) {
                       "a tcgen05.fence::before_thread_sync or"));
   EXPECT_TRUE(missing(use + before + "bar.sync 0;\n" + product + end,
                       "a tcgen05.fence::after_thread_sync is missing"));
+}
+
+TEST(TensorRace, FencesMakeRelaxedOperationsEnough) {
+  // Thread 0 of warp 0 makes products; warp 1 takes the lanes that it reaches.
+  std::string arrive = "@%p4 mbarrier.arrive.relaxed.cta.shared.b64 _, [c];\n";
+  std::string wait = "M: mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p3, "
+                     "[c], 0;\n@!%p3 bra M;\n";
+  std::string waitRelaxed =
+      "L: mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p3, [b], 0;\n"
+      "@!%p3 bra L;\n";
+  // A product, complete by the commit.
+  EXPECT_TRUE(races(product + commit + waitRelaxed + load + waitLoad));
+  EXPECT_FALSE(races(product + commit + waitRelaxed + after + load + waitLoad));
+  // A load, handed over by one thread of warp 1 to the products.
+  auto handOver = [&](const std::string &release, const std::string &acquire) {
+    return "setp.eq.u32 %p4, %r1, 32;\nshr.u32 %r22, %r1, 5;\n"
+           "setp.ne.u32 %p5, %r22, 1;\n@%p5 bra N;\n" +
+           load + waitLoad + release + arrive + "N: @%p2 bra O;\n" + wait +
+           acquire + product + commit + "O:\n" + waitProduct;
+  };
+  EXPECT_FALSE(races(handOver(before, after)));
+  EXPECT_TRUE(races(handOver("", after)));
+  EXPECT_TRUE(races(handOver(before, "")));
+  // Without them the order of other memory would do.
+  std::string ordered = handOver("", "");
+  for (std::string::size_type at;
+       (at = ordered.find(".relaxed.cta")) != std::string::npos;)
+    ordered.erase(at, strlen(".relaxed.cta"));
+  EXPECT_FALSE(races(ordered));
+}
+
+TEST(TensorRace, CopiesAndProductsOfTwoThreads) {
+  // Pairs that keep their order need not be waited for, only be ordered.
+  auto handOver = [&](const std::string &release, const std::string &acquire) {
+    return "setp.eq.u32 %p4, %r1, 32;\n"
+           "@%p4 tcgen05.cp.cta_group::1.128x128b [%r11], %rd8;\n" +
+           release +
+           "@%p4 mbarrier.arrive.relaxed.cta.shared.b64 _, [c];\n"
+           "@%p4 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::"
+           "cluster.b64 [s+8000];\n"
+           "@%p2 bra O;\nM: mbarrier.try_wait.parity.relaxed.cta.shared.b64 "
+           "%p3, [c], 0;\n@!%p3 bra M;\n" +
+           acquire + product + commit + "O:\n" + waitProduct +
+           "P: mbarrier.try_wait.parity.shared.b64 %p3, [s+8000], 0;\n"
+           "@!%p3 bra P;\n";
+  };
+  std::string init = "@%p1 mbarrier.init.shared.b64 [s+8000], 1;\n"
+                     "bar.sync 0;\n";
+  EXPECT_FALSE(races(init + handOver(before, after)));
+  EXPECT_TRUE(races(init + handOver("", after)));
+  EXPECT_TRUE(races(init + handOver(before, "")));
 }
 
 //===----------------------------------------------------------------------===//
