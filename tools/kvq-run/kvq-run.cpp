@@ -80,6 +80,11 @@ static cl::opt<unsigned> repeat(
              "not restored between calls"),
     cl::cat(category));
 
+static cl::opt<unsigned> optLevel(
+    "opt-level", cl::value_desc("0-3"), cl::init(3),
+    cl::desc("How much LLVM optimizes: 0 compiles ten times as fast"),
+    cl::cat(category));
+
 static cl::opt<bool> report("report",
                             cl::desc("Print types, sizes and times to the "
                                      "standard output"),
@@ -300,7 +305,7 @@ static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
   double lowerSeconds = lowerTimer.seconds();
 
   Timer compileTimer;
-  auto entry = CompiledEntry::create(module, std::move(*signature));
+  auto entry = CompiledEntry::create(module, std::move(*signature), optLevel);
   if (!entry)
     return entry.takeError();
   double compileSeconds = compileTimer.seconds();

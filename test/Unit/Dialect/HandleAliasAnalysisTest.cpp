@@ -165,4 +165,51 @@ TEST_F(HandleAliasAnalysisTest, EffectsOfOperations) {
   EXPECT_TRUE(analysis->getModRef(copy, values["b"]).isMod());
 }
 
+TEST_F(HandleAliasAnalysisTest, PartsOfMadeHandles) {
+  const std::string q = "!kvq.cache<key, 1x1x16, nvfp4, NHD, linear>";
+  auto make = [&](const std::string &data, const std::string &scales,
+                  const std::string &globalScale) {
+    return " = kvq.make_cache data(" + data +
+           " : memref<?x1x1x16xf4E2M1FN>) scales(" + scales +
+           " : memref<?x1x1x1xf8E4M3FN>) global_scale(" + globalScale +
+           " : memref<f32>) : " + q + "\n";
+  };
+  parse("%a" + make("%d", "%s", "%g") + "%b" + make("%e", "%t", "%g") + "%c" +
+            make("%f", "%s", "%h") +
+            "%z = arith.constant 0.0 : f32\n"
+            "%one = arith.constant 1.0 : f8E4M3FN\n"
+            "memref.store %z, %g[] {name = \"g\"} : memref<f32>\n"
+            "memref.store %one, %s[%n, %n, %n, %n] {name = \"s\"} : "
+            "memref<?x1x1x1xf8E4M3FN>\n"
+            "kvq.copy_pages from(%a) to(%a) src_pages(%i : memref<?xi32>) "
+            "dst_pages(%i : memref<?xi32>) {name = \"a\"} : " +
+            q + "\n" + name("%b", q, "b") + name("%c", q, "c"),
+        "%d: memref<?x1x1x16xf4E2M1FN>, %e: memref<?x1x1x16xf4E2M1FN>, "
+        "%f: memref<?x1x1x16xf4E2M1FN>, %s: memref<?x1x1x1xf8E4M3FN>, "
+        "%t: memref<?x1x1x1xf8E4M3FN>, %g: memref<f32>, %h: memref<f32>");
+  // Appends write data and scales, never a global scale.
+  EXPECT_TRUE(alias("a", "b").isNo());
+  EXPECT_TRUE(alias("a", "c").isMay());
+  llvm::StringMap<Operation *> ops;
+  module->walk([&](Operation *op) {
+    if (auto attribute = op->getAttrOfType<StringAttr>("name"))
+      ops[attribute.getValue()] = op;
+  });
+  auto writes = [&](StringRef op) {
+    std::string handles;
+    for (StringRef handle : {"a", "b", "c"})
+      if (analysis->mayWrite(ops.at(op), values.at(handle)))
+        handles += handle;
+    return handles;
+  };
+  EXPECT_EQ(writes("g"), "ab");
+  EXPECT_EQ(writes("s"), "ac");
+  EXPECT_EQ(writes("a"), "ac");
+  // The copy writes no global scale, though the handle shows one.
+  Value globalScale =
+      cast<MakeCacheOp>(values.at("a").getDefiningOp()).getGlobalScale();
+  EXPECT_FALSE(analysis->mayWriteGlobalScale(ops.at("a"), globalScale));
+  EXPECT_TRUE(analysis->mayWriteGlobalScale(ops.at("g"), globalScale));
+}
+
 } // namespace

@@ -4,6 +4,7 @@
 #include "kvq/Conversion/KVQToVector/KVQToVector.h"
 #include "kvq/Dialect/KVQ/IR/KVQDialect.h"
 #include "kvq/Dialect/KVQ/Transforms/Decompose.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -65,6 +66,58 @@ DecomposeOp::applyToOne(transform::TransformRewriter &rewriter,
          "layout is decided";
   diag.attachNote(target->getLoc()) << "target";
   return diag;
+}
+
+/// Fuses one operation, if it is an `OpTy`; what is in the way is a silenceable
+/// failure.
+template <typename OpTy>
+static DiagnosedSilenceableFailure
+fuseOne(transform::TransformOpInterface transform,
+        transform::TransformRewriter &rewriter, Operation *target,
+        transform::ApplyToEachResultList &results,
+        FusionOutcome (*fuse)(RewriterBase &, OpTy, HandleAliasAnalysis &)) {
+  auto fail = [&](const Twine &why) {
+    DiagnosedSilenceableFailure diag =
+        emitSilenceableFailure(transform.getOperation())
+        << "'" << target->getName().getStringRef() << "' op " << why;
+    diag.attachNote(target->getLoc()) << "target";
+    return diag;
+  };
+  auto op = dyn_cast<OpTy>(target);
+  if (!op)
+    return fail("is not fused: accepted is '" + OpTy::getOperationName() + "'");
+  HandleAliasAnalysis analysis(target);
+  FusionOutcome outcome = fuse(rewriter, op, analysis);
+  if (Operation *fused = outcome.getFused()) {
+    results.push_back(fused);
+    return DiagnosedSilenceableFailure::success();
+  }
+  if (!outcome.isMiss())
+    return fail(
+        "is not fused: it does not use what kvq.quantize or kvq.gather make");
+  DiagnosedSilenceableFailure diag = fail(outcome.getMiss().getText());
+  if (auto obstacle = outcome.getMiss().getObstacle())
+    diag.attachNote(obstacle->second)
+        << obstacle->first << " is in the way here";
+  return diag;
+}
+
+DiagnosedSilenceableFailure
+FuseQuantizeAppendOp::applyToOne(transform::TransformRewriter &rewriter,
+                                 Operation *target,
+                                 transform::ApplyToEachResultList &results,
+                                 transform::TransformState &state) {
+  return fuseOne<AppendOp>(*this, rewriter, target, results,
+                           fuseQuantizeAppend);
+}
+
+DiagnosedSilenceableFailure
+FuseDequantAttentionOp::applyToOne(transform::TransformRewriter &rewriter,
+                                   Operation *target,
+                                   transform::ApplyToEachResultList &results,
+                                   transform::TransformState &state) {
+  return fuseOne<AttentionOp>(*this, rewriter, target, results,
+                              fuseDequantAttention);
 }
 
 void ApplyDecomposePatternsOp::populatePatterns(RewritePatternSet &patterns) {

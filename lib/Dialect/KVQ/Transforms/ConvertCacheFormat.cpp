@@ -207,8 +207,7 @@ void RowRewriter::rewrite(AppendOp append, KVFormatInterface oldFormat) {
                      append.getBatchIndices());
   }
   rewriter.eraseOp(append);
-  for (Value value : before)
-    eraseDeadProducers(rewriter, value);
+  eraseDeadProducers(rewriter, before);
 }
 
 void RowRewriter::rewrite(GatherOp gather, KVFormatInterface oldFormat) {

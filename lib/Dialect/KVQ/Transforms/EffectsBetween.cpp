@@ -1,6 +1,7 @@
 //===- EffectsBetween.cpp - What may run between two operations -----------===//
 
 #include "EffectsBetween.h"
+#include "ViewChain.h"
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -92,7 +93,8 @@ Operation *kvq::findWriterBetween(Operation *from, Operation *to, Value value,
 }
 
 /// The handle or memref that shows what a global scale is: through memref.cast,
-/// accessors, and handles that are made where they are used.
+/// accessors, handles that are made where they are used, and loops that do not
+/// change a handle.
 static Value getGlobalScaleSource(Value value) {
   for (;;) {
     if (auto cast = value.getDefiningOp<memref::CastOp>())
@@ -102,6 +104,8 @@ static Value getGlobalScaleSource(Value value) {
     else if (auto make = value.getDefiningOp<MakeCacheOp>();
              make && make.getGlobalScale())
       value = make.getGlobalScale();
+    else if (Value source = getLoopInvariantSource(value))
+      value = source;
     else
       return value;
   }

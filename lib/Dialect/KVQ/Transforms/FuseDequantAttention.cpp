@@ -331,8 +331,7 @@ FusionOutcome kvq::fuseDequantAttention(RewriterBase &rewriter,
   if (attention.getSeqLens())
     arrays.push_back(attention.getSeqLens());
   rewriter.replaceOp(attention, results);
-  for (Value array : arrays)
-    eraseDeadProducers(rewriter, array);
+  eraseDeadProducers(rewriter, arrays);
   return FusionOutcome::fused(fused);
 }
 

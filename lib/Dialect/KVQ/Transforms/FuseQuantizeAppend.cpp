@@ -46,14 +46,35 @@ static QuantizeOp findWritingQuantize(Value memref) {
   return {};
 }
 
+/// The values that an operation converts, all of them and in place, from f16 or
+/// bf16 to a wider type, or null.
+static Value getWidened(Operation *op) {
+  auto isNarrow = [](Value value) {
+    return isa<RankedTensorType>(value.getType()) &&
+           isa<BFloat16Type, Float16Type>(
+               getElementTypeOrSelf(value.getType()));
+  };
+  if (auto extend = dyn_cast_or_null<arith::ExtFOp>(op))
+    return isNarrow(extend.getIn()) ? extend.getIn() : Value();
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  if (!generic || generic.getNumDpsInputs() != 1 ||
+      generic.getNumDpsInits() != 1 || !generic.hasPureTensorSemantics() ||
+      !llvm::all_of(generic.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }) ||
+      !isNarrow(generic.getDpsInputs()[0]))
+    return {};
+  Block *body = generic.getBody();
+  auto extend =
+      body->getTerminator()->getOperand(0).getDefiningOp<arith::ExtFOp>();
+  return extend && extend.getIn() == body->getArgument(0)
+             ? generic.getDpsInputs()[0]
+             : Value();
+}
+
 /// Takes widening casts off values: quantization converts to f32 exactly.
 static Value stripWidening(Value value) {
-  while (auto extend = value.getDefiningOp<arith::ExtFOp>()) {
-    auto type = cast<ShapedType>(extend.getIn().getType());
-    if (!isa<BFloat16Type, Float16Type>(type.getElementType()))
-      break;
-    value = extend.getIn();
-  }
+  while (Value narrow = getWidened(value.getDefiningOp()))
+    value = narrow;
   return value;
 }
 
@@ -117,8 +138,7 @@ FusionOutcome kvq::fuseQuantizeAppend(RewriterBase &rewriter, AppendOp append,
       append.getOperands().take_front(append.getScales() ? 2 : 1));
   report<RemarkId::FusedQuantizeAppend>(fused);
   rewriter.eraseOp(append);
-  for (Value value : rowsBefore)
-    eraseDeadProducers(rewriter, value);
+  eraseDeadProducers(rewriter, rowsBefore);
   return FusionOutcome::fused(fused);
 }
 

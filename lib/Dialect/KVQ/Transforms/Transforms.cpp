@@ -10,11 +10,12 @@
 using namespace mlir;
 using namespace kvq;
 
-void kvq::eraseDeadProducers(RewriterBase &rewriter, Value value) {
+void kvq::eraseDeadProducers(RewriterBase &rewriter, ValueRange values) {
   // Each operation enters at most once at a time, so none is erased twice.
   llvm::SmallSetVector<Operation *, 8> pending;
-  if (Operation *op = value.getDefiningOp())
-    pending.insert(op);
+  for (Value value : values)
+    if (Operation *op = value.getDefiningOp())
+      pending.insert(op);
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val();
     if (!isOpTriviallyDead(op))

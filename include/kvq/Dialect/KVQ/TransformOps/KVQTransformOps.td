@@ -106,4 +106,55 @@ def KVQTransform_ApplyToVectorPatternsOp : KVQ_PatternsOp<"to_vector"> {
   }];
 }
 
+class KVQ_FusionOp<string mnemonic>
+    : KVQ_TransformEachOp<mnemonic, [FunctionalStyleTransformOpTrait]> {
+  let arguments = (ins TransformHandleTypeInterface:$target);
+  let results = (outs TransformHandleTypeInterface:$fused);
+  let assemblyFormat =
+      "$target attr-dict `:` functional-type($target, $fused)";
+}
+
+def KVQTransform_FuseQuantizeAppendOp : KVQ_FusionOp<"fuse_quantize_append"> {
+  let summary = "fuse kvq.quantize into kvq.append";
+  let description = [{
+    Does to each target, a `kvq.append`, what `kvq-fuse-quantize-append` does,
+    and returns the `kvq.quantize_append`. A target that cannot be fused is a
+    silenceable failure with the text of the pass's remark.
+
+    Example:
+
+    ```mlir
+    transform.named_sequence @fuse(%root: !transform.any_op) {
+      %appends = transform.structured.match ops{["kvq.append"]} in %root
+          : (!transform.any_op) -> !transform.any_op
+      %fused = transform.kvq.fuse_quantize_append %appends
+          : (!transform.any_op) -> !transform.any_op
+      transform.yield
+    }
+    ```
+  }];
+}
+
+def KVQTransform_FuseDequantAttentionOp
+    : KVQ_FusionOp<"fuse_dequant_attention"> {
+  let summary = "fuse kvq.gather and kvq.dequantize into kvq.attention";
+  let description = [{
+    Does to each target, a `kvq.attention`, what `kvq-fuse-dequant-attention`
+    does, and returns the `kvq.dequant_attention`. A target that cannot be fused
+    is a silenceable failure with the text of the pass's remark.
+
+    Example:
+
+    ```mlir
+    transform.named_sequence @fuse(%root: !transform.any_op) {
+      %attention = transform.structured.match ops{["kvq.attention"]} in %root
+          : (!transform.any_op) -> !transform.any_op
+      %fused = transform.kvq.fuse_dequant_attention %attention
+          : (!transform.any_op) -> !transform.any_op
+      transform.yield
+    }
+    ```
+  }];
+}
+
 #endif // KVQ_DIALECT_KVQ_TRANSFORMOPS_KVQTRANSFORMOPS_TD

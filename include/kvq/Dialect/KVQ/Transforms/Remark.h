@@ -87,6 +87,12 @@ public:
   RemarkId getId() const { return id; }
   llvm::StringRef getText() const { return text; }
 
+  /// Name and place of the operation that is in the way, if one was named.
+  const std::optional<std::pair<mlir::OperationName, mlir::Location>> &
+  getObstacle() const {
+    return obstacle;
+  }
+
   /// Reports at `op`: an entry of kind Error, and with `require` one of kind
   /// Missed, as an error, anything else as a remark. Fails iff it was an
   /// error.
@@ -97,7 +103,6 @@ private:
 
   RemarkId id;
   std::string text;
-  /// Name and place of the operation that is in the way.
   std::optional<std::pair<mlir::OperationName, mlir::Location>> obstacle;
 };
 

@@ -34,6 +34,7 @@ public:
   mlir::Operation *getFused() const { return op; }
 
   bool isMiss() const { return miss.has_value(); }
+  const Report &getMiss() const { return *miss; }
 
   /// Reports a miss at `op`, as an error with `require`. Fails iff it was one.
   mlir::LogicalResult reportMiss(mlir::Operation *op, bool require) const {
@@ -57,9 +58,9 @@ FusionOutcome fuseDequantAttention(mlir::RewriterBase &rewriter,
                                    AttentionOp attention,
                                    HandleAliasAnalysis &analysis);
 
-/// Erases the operation that defines `value`, if nothing needs it, and then
-/// those that define its operands.
-void eraseDeadProducers(mlir::RewriterBase &rewriter, mlir::Value value);
+/// Erases the operations that define `values`, if nothing needs them, and then
+/// those that define their operands. The values may be gone after it.
+void eraseDeadProducers(mlir::RewriterBase &rewriter, mlir::ValueRange values);
 
 /// Whether a tensor is computed from a result of an operation that `matches`.
 /// Looks at a bounded number of operations nearby, through tensors.
