@@ -166,10 +166,15 @@ def mutants(text, kernel=None):
 # -- Score --------------------------------------------------------------------
 
 
+class NoKernel(Exception):
+    """The text cannot be launched: it says nothing about the kernel."""
+
+
 @dataclass
 class Result:
-    killed: dict = field(default_factory=dict)  # key -> (schedule, reason)
-    survivors: list = field(default_factory=list)
+    killed: dict = field(default_factory=dict)  # key -> (line, schedule, reason)
+    survivors: list = field(default_factory=list)  # (key, line)
+    invalid: list = field(default_factory=list)  # (key, line, reason)
 
     @property
     def total(self):
@@ -182,18 +187,24 @@ class Result:
 
 def score(text, fault, kernel=None, schedules=SCHEDULES, jobs=1):
     """Runs every mutant. `fault(text, schedule)` runs one and returns what was
-    wrong with it, or None."""
+    wrong with it, or None; it raises NoKernel for a text that cannot run."""
 
     def run(mutant):
         for schedule in schedules:
-            if reason := fault(mutant.text, schedule):
+            try:
+                reason = fault(mutant.text, schedule)
+            except NoKernel as error:
+                return mutant, (None, str(error))
+            if reason:
                 return mutant, (schedule, reason)
         return mutant, None
 
     result = Result()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for mutant, why in pool.map(run, mutants(text, kernel)):
-            if why:
+            if why and why[0] is None:
+                result.invalid.append((mutant.key, mutant.line, why[1]))
+            elif why:
                 result.killed[mutant.key] = (mutant.line, *why)
             else:
                 result.survivors.append((mutant.key, mutant.line))
@@ -241,8 +252,9 @@ class Emulated:
                 command.append(option)
             done = subprocess.run(command, capture_output=True, text=True)
             if not os.path.exists(report):
-                # Not a kernel any more, or a launch that is refused.
-                return {"fault": done.stderr.strip() or "no report", "arrays": None}
+                if done.returncode < 0:
+                    raise RuntimeError(f"kvq-emu ended with {done.returncode}")
+                raise NoKernel(done.stderr.strip())
             with open(report) as file:
                 contents = json.load(file)
             findings = contents["findings"]
@@ -321,7 +333,7 @@ def main():
         result = score(text, emulated.fault, args.kernel,
                        args.schedules.split(","), args.jobs)  # fmt: skip
         explained = read_explained(args.explained) if args.explained else None
-    except (OSError, RuntimeError, ValueError) as error:
+    except (NoKernel, OSError, RuntimeError, ValueError) as error:
         sys.exit(f"mutation_score.py: {error}")
     if args.verbose:
         for key, (line, schedule, reason) in result.killed.items():
@@ -330,12 +342,15 @@ def main():
         print(f"survived {args.ptx}:{line}: {key}")
         if explained and key in explained:
             print(f"         {explained[key]}")
+    for key, line, reason in result.invalid:
+        print(f"invalid  {args.ptx}:{line}: {key}\n         {reason}")
     print(f"{len(result.killed)} of {result.total} mutants killed "
           f"({100 * result.share:.1f} %)")  # fmt: skip
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"total": result.total, "killed": result.killed,
-                       "survivors": result.survivors}, file, indent=1)  # fmt: skip
+                       "survivors": result.survivors,
+                       "invalid": result.invalid}, file, indent=1)  # fmt: skip
     problems = compare(result, explained) if explained is not None else []
     if 100 * result.share < args.minimum:
         problems.append(f"less than {args.minimum} % were killed")

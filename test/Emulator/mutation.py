@@ -158,6 +158,19 @@ def test_mutants():
         mutation_score.mutants(TEXT, "x")
 
 
+def test_texts_that_cannot_run_do_not_count():
+    def fault(text, schedule):
+        if "bar.sync 1, 64;\n}" not in text:
+            raise mutation_score.NoKernel("no kernel")
+        return None if "fence.proxy" in text else schedule
+
+    result = mutation_score.score(TEXT, fault, "k", schedules=["a", "b"])
+    assert [entry[2] for entry in result.invalid] == ["no kernel"] * 2
+    assert result.killed["delete: fence.proxy.async #1"] == (11, "a", "a")
+    assert len(result.killed) == 1
+    assert result.total == len(mutation_score.mutants(TEXT, "k")) - 2
+
+
 def test_survivors_are_compared(tmp_path):
     result = mutation_score.Result(survivors=[("a", 1), ("b", 2)], killed={"c": 0})
     assert result.total == 3
