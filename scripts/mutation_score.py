@@ -312,6 +312,9 @@ def main():
     parser.add_argument("--kernel", help="mutate this kernel only, and run it")
     parser.add_argument("--schedules", default=",".join(SCHEDULES))
     parser.add_argument("--check", default=CHECKS, help="kvq-emu's --check")
+    parser.add_argument("--seeds", type=int, default=0, metavar="N",
+                        help="first run the kernel itself under N random "
+                        "schedules, which must find nothing")  # fmt: skip
     parser.add_argument("--emulator", default="kvq-emu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--explained", metavar="FILE",
@@ -330,6 +333,9 @@ def main():
         options = options + [f"--kernel={args.kernel}"]
     try:
         emulated = Emulated(text, options, args.emulator, args.check)
+        for seed in range(args.seeds):
+            if fault := emulated.fault(text, f"random:{seed}"):
+                raise RuntimeError(f"the kernel itself under random:{seed}: {fault}")
         result = score(text, emulated.fault, args.kernel,
                        args.schedules.split(","), args.jobs)  # fmt: skip
         explained = read_explained(args.explained) if args.explained else None

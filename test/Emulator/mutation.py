@@ -68,6 +68,7 @@ def test_mutation_score(tmp_path):
     done = subprocess.run(
         [sys.executable, os.path.join(SCRIPTS, "mutation_score.py"), KERNEL,
          "--kernel=warp_specialized", f"--explained={EXPLAINED}", "--minimum=95",
+         "--seeds=2",
          "--", "--block=224", f"--arg=in:{tmp_path}/a.npy",
          f"--arg=in:{tmp_path}/b.npy", f"--arg=inout:{tmp_path}/d.npy",
          f"--arg=u32:{tiles}", f"--arg=u32:{k_tiles}"],

@@ -158,6 +158,9 @@ void waitTensor(Warp &warp, const Op &op, LaneMask lanes) {
   for (AsyncWork &work : warp.asyncCopies.work)
     if (!work.done && work.move == move)
       completeMove(work);
+  std::deque<AsyncWork> &queue = warp.asyncCopies.work;
+  while (!queue.empty() && queue.front().done)
+    queue.pop_front();
   if (warp.launch.checkRaces)
     warp.launch.races.learnOwn(
         warp, lanes, op.a ? AgentKind::TensorStore : AgentKind::TensorLoad, 0,
