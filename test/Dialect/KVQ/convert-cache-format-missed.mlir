@@ -69,3 +69,19 @@ func.func @memref_of_scales(%d: memref<?x16x2x64xf4E2M1FN>, %s: memref<?x16x2x2x
   %k = kvq.make_cache data(%d : memref<?x16x2x64xf4E2M1FN>) scales(%s : memref<?x16x2x2xf8E8M0FNU>) : !k
   return
 }
+
+// -----
+
+!k = !kvq.cache<key, 16x2x64, bf16, NHD>
+
+// A function that returns a handle, and one that gets it.
+func.func private @returns(%k: !k) -> !k {
+  return %k : !k
+}
+// expected-remark@+1 {{is not converted: its handle reaches something that cannot be changed here}}
+func.func @gets(%k: !k, %slots: tensor<3xi32>, %x: tensor<3x2x64xbf16>) {
+  // expected-remark@+1 {{is not converted: its handle reaches something that cannot be changed here}}
+  %0 = call @returns(%k) : (!k) -> !k
+  kvq.append ins(%x : tensor<3x2x64xbf16>) into(%0 : !k) slot_mapping(%slots : tensor<3xi32>)
+  return
+}

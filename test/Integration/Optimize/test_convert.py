@@ -162,6 +162,17 @@ def test_converted_program(k_format, v_format, layout, tmp_path):
         np.testing.assert_array_equal(
             found.view(np.uint16), pool.values(table, lens, length))
 
+    # Quantization fuses into the appends, and changes no byte.
+    if FORMATS.index(k_format) == FORMATS.index(v_format):
+        done = subprocess.run(["kvq-opt", "--kvq-fuse-quantize-append=require=true"],
+                              input=text, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("kvq.quantize_append ins") == 2
+        assert "kvq.quantize ins" not in done.stdout
+        _, again = execute(done.stdout, arrays, memrefs, 2, tmp_path)
+        for found, wanted in zip(again, after):
+            assert found.tobytes() == wanted.tobytes()
+
 
 def test_layers_and_calibration(tmp_path):
     """The first layer in fp8 with a calibrated global scale, the other in nvfp4

@@ -72,6 +72,10 @@ void Collector::escape(Operation *op) {
 }
 
 void Collector::visitCall(func::CallOp call) {
+  // A handle that a function returns comes from anywhere.
+  for (Value result : call.getResults())
+    if (isHandle(result))
+      escapes.insert({result, call});
   auto callee =
       symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   if (!callee || callee.isExternal())
@@ -127,8 +131,10 @@ void Collector::visit(Operation *op) {
   }
   if (auto copy = dyn_cast<CopyPagesOp>(op))
     return join(copy.getSource(), copy.getDest());
-  if (!isa<KVQDialect>(op->getDialect()) &&
-      !isa<RegionBranchTerminatorOpInterface>(op))
+  bool leavesFunction = op->hasTrait<OpTrait::ReturnLike>() &&
+                        isa<FunctionOpInterface>(op->getParentOp());
+  if (leavesFunction || (!isa<KVQDialect>(op->getDialect()) &&
+                         !isa<RegionBranchTerminatorOpInterface>(op)))
     escape(op);
 }
 

@@ -220,25 +220,35 @@ CachePools::Companions CachePools::getCompanions(Value memref) {
 /// Adds arguments for scales and global scales at the end of a signature.
 void CachePools::addArguments(func::FuncOp function) {
   Builder builder(module.getContext());
-  SmallVector<BlockArgument> arguments(function.getArguments());
-  for (BlockArgument argument : arguments) {
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  // Where each added argument belongs; its value is not there yet.
+  SmallVector<std::pair<Value, Value Companions::*>> places;
+  for (BlockArgument argument : function.getArguments()) {
     auto it = pools.find(argument);
     if (it == pools.end())
       continue;
     const Pool &pool = it->second;
-    Companions &added = companions[argument];
-    auto append = [&](Type type) -> Value {
-      (void)function.insertArgument(function.getNumArguments(), type,
-                                    builder.getDictionaryAttr({}),
-                                    argument.getLoc());
-      return function.getArguments().back();
+    companions[argument] = {};
+    auto append = [&](Type type, Value Companions::*place) {
+      types.push_back(type);
+      locations.push_back(argument.getLoc());
+      places.push_back({argument, place});
     };
     if (pool.type.getFormat().hasBlockScale())
-      added.scales = append(
-          getScalesType(cast<MemRefType>(argument.getType()), pool.type));
+      append(getScalesType(cast<MemRefType>(argument.getType()), pool.type),
+             &Companions::scales);
     if (pool.needsGlobalScale && addGlobalScaleArguments)
-      added.globalScale = append(MemRefType::get({}, builder.getF32Type()));
+      append(MemRefType::get({}, builder.getF32Type()),
+             &Companions::globalScale);
   }
+  unsigned first = function.getNumArguments();
+  SmallVector<unsigned> indices(types.size(), first);
+  SmallVector<DictionaryAttr> attributes(types.size(),
+                                         builder.getDictionaryAttr({}));
+  (void)function.insertArguments(indices, types, attributes, locations);
+  for (auto [index, place] : llvm::enumerate(places))
+    companions[place.first].*place.second = function.getArgument(first + index);
 }
 
 void CachePools::convert() {

@@ -157,7 +157,7 @@ LayerFormats::get(const CacheClass &cacheClass) const {
     }
   });
   if (!conflict)
-    return found.value_or(KVFormatInterface());
+    return found.value_or(defaults.get(side));
   auto toText = [](KVFormatInterface format) {
     std::string text;
     llvm::raw_string_ostream stream(text);
