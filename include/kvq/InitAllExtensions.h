@@ -25,15 +25,21 @@
 
 namespace kvq {
 
-/// Registers the external interface models that the pipelines need: promised
-/// interfaces that nobody registers abort at their first use.
-inline void registerAllExtensions(mlir::DialectRegistry &registry) {
+/// Registers what kvq adds to its own dialects and to the transform dialect:
+/// enough for a tool that has the models of upstream's dialects.
+inline void registerOwnExtensions(mlir::DialectRegistry &registry) {
   registerAggregatedOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
   registerConvertTCGen05ToLLVMInterface(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
   registerTransformDialectExtension(registry);
+}
+
+/// Registers the external interface models that the pipelines need: promised
+/// interfaces that nobody registers abort at their first use.
+inline void registerAllExtensions(mlir::DialectRegistry &registry) {
+  registerOwnExtensions(registry);
   mlir::arith::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
       registry);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Conversion/Passes.h"
-#include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/InitAllDialects.h"
+#include "kvq/InitAllExtensions.h"
 #include "kvq/Pipelines/Pipelines.h"
 #include "kvq/Support/Version.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
@@ -23,7 +23,7 @@ mlirGetDialectPluginInfo() {
           [](mlir::DialectRegistry *registry) {
             kvq::registerAllDialects(*registry);
             // The tool has the models of upstream dialects.
-            kvq::registerBufferizableOpInterfaceExternalModels(*registry);
+            kvq::registerOwnExtensions(*registry);
           }};
 }
 
