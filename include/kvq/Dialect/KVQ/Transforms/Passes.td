@@ -295,4 +295,135 @@ def FuseDequantAttention : Pass<"kvq-fuse-dequant-attention"> {
   ];
 }
 
+def SelectMMA : InterfacePass<"kvq-select-mma", "mlir::FunctionOpInterface"> {
+  let summary = "Choose the tensor-core kinds of attention for a chip";
+  let description = [{
+    Fills `qk` and `pv` of `kvq.dequant_attention` from a table of what each
+    chip's tensor cores can do with each format, at what rate and with what
+    error: the kind of least cost that has a kernel and adds at most `max-error`
+    to the product. A kind that is there already, or that an option gives, is
+    checked: one that the chip does not have is an error that names the rule and
+    its source. Choices, and faster kinds that have no kernel yet, are reported
+    as remarks.
+
+    Example, with chip=sm_90a:
+
+    ```mlir
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                 %v: !kvq.cache<value, 16x8x128, mxfp4, NHD, linear>,
+                 %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32,
+                 %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                          !kvq.cache<value, 16x8x128, mxfp4, NHD, linear>)
+          block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
+    // the operation gets {pv = #kvq.mma_kind<bf16>, qk = #kvq.mma_kind<f16>}
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "The chip to choose for">,
+    Option<"qk", "qk", "std::string", /*default=*/"\"\"",
+           "The kind of Q K^T where none is given: f16, bf16, f8, or "
+           "block_scaled:TERMS">,
+    Option<"pv", "pv", "std::string", /*default=*/"\"\"",
+           "The kind of P V where none is given">,
+    Option<"maxError", "max-error", "double", /*default=*/"0.011",
+           "The relative error of a product that a kind may add">
+  ];
+}
+
+def SplitKV : InterfacePass<"kvq-split-kv", "mlir::FunctionOpInterface"> {
+  let summary = "Split attention along the cached tokens";
+  let description = [{
+    Splits a `kvq.dequant_attention` into chunks of a fixed number of cached
+    tokens, computed independently, and a `kvq.merge_states`. One sequence then
+    keeps many processors busy. The length is `split-length`, rounded up to
+    whole pages where pages are shorter, and the number of chunks follows from
+    the shape of the block table: neither depends on run-time lengths, so
+    results do not depend on the other sequences of a batch.
+
+    Example, with split-length=512:
+
+    ```mlir
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, fp8, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, fp8, NHD>,
+                 %bt: tensor<2x64xi32>, %len: tensor<2xi32>, %scale: f32,
+                 %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, fp8, NHD>,
+                          !kvq.cache<value, 16x8x128, fp8, NHD>)
+          block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
+    // becomes
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, fp8, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, fp8, NHD>,
+                 %bt: tensor<2x64xi32>, %len: tensor<2xi32>, %scale: f32,
+                 %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %po = tensor.empty() : tensor<2x2x1x8x128xf32>
+      %pl = tensor.empty() : tensor<2x2x1x8xf32>
+      %0:2 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, fp8, NHD>,
+                          !kvq.cache<value, 16x8x128, fp8, NHD>)
+          block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale)
+          outs(%po, %pl : tensor<2x2x1x8x128xf32>, tensor<2x2x1x8xf32>)
+          {kv_split = 512 : i64} -> tensor<2x2x1x8x128xf32>, tensor<2x2x1x8xf32>
+      %1 = kvq.merge_states
+          ins(%0#0, %0#1 : tensor<2x2x1x8x128xf32>, tensor<2x2x1x8xf32>)
+          outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
+      return %1 : tensor<2x1x8x128xf16>
+    }
+    ```
+  }];
+  let options = [
+    Option<"splitLength", "split-length", "int64_t", /*default=*/"512",
+           "Tokens of a chunk">,
+    Option<"maxQueries", "max-queries", "int64_t", /*default=*/"16",
+           "Leave operations with more queries per sequence whole">,
+    Option<"splitDynamic", "split-dynamic", "bool", /*default=*/"true",
+           "Split operations whose queries per sequence are not known">
+  ];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
+def VerifyTarget
+    : InterfacePass<"kvq-verify-target", "mlir::FunctionOpInterface"> {
+  let summary = "Check that a chip can do what is asked of it";
+  let description = [{
+    Everything that cannot be compiled for the chip is an error here, before
+    code generation: scale layouts that are not decided, MMA kinds that the chip
+    does not have for the format, head_dim off the step of the kernels.
+
+    Example, with chip=sm_80:
+
+    ```mlir
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, fp8, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, fp8, NHD>,
+                 %bt: tensor<2x64xi32>, %len: tensor<2xi32>, %scale: f32,
+                 %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, fp8, NHD>,
+                          !kvq.cache<value, 16x8x128, fp8, NHD>)
+          block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>)
+          {qk = #kvq.mma_kind<f8>} -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
+    // error: has qk = f8, which sm_80 does not have for the format
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "The chip that code is made for, or cpu">
+  ];
+}
+
 #endif // KVQ_DIALECT_KVQ_TRANSFORMS_PASSES

@@ -1,0 +1,123 @@
+//===- SelectMMA.cpp - Choose how attention multiplies --------------------===//
+
+#include "TargetRules.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_SELECTMMA
+#include "kvq/Dialect/KVQ/Transforms/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+/// Parses the text of an option: "f16", "block_scaled" (two terms) or
+/// "block_scaled:3". Null if it is none.
+static MMAKindAttr parseKind(MLIRContext *context, StringRef text) {
+  auto [name, termsText] = text.split(':');
+  std::optional<MMAUnit> unit = symbolizeMMAUnit(name);
+  if (!unit)
+    return {};
+  bool blockScaled = *unit == MMAUnit::BlockScaled;
+  int64_t terms = blockScaled ? 2 : 0;
+  if (!termsText.empty() &&
+      (!blockScaled || termsText.getAsInteger(10, terms) || terms < 1 ||
+       terms > 3))
+    return {};
+  return MMAKindAttr::get(context, *unit, terms);
+}
+
+namespace {
+
+struct SelectMMAPass : public kvq::impl::SelectMMABase<SelectMMAPass> {
+  using SelectMMABase::SelectMMABase;
+
+  void runOnOperation() override {
+    if (failed(verifyChip(getOperation(), chip)) ||
+        failed(parseOverride(qk, "qk", overrides[0])) ||
+        failed(parseOverride(pv, "pv", overrides[1])))
+      return signalPassFailure();
+    getOperation()->walk([&](DequantAttentionOp op) {
+      if (failed(select(op)))
+        signalPassFailure();
+    });
+  }
+
+private:
+  LogicalResult parseOverride(StringRef text, StringRef option,
+                              MMAKindAttr &kind) {
+    if (text.empty())
+      return success();
+    kind = parseKind(&getContext(), text);
+    if (kind)
+      return success();
+    return reportError<RemarkId::MMAKindOptionMalformed>(getOperation(), option,
+                                                         text);
+  }
+
+  /// Decides both products of an operation; what is decided already is checked.
+  LogicalResult select(DequantAttentionOp op) {
+    if (op.getQkAttr() && op.getPvAttr())
+      return success(succeeded(check(op, MMAProduct::QK, op.getQkAttr())) &&
+                     succeeded(check(op, MMAProduct::PV, op.getPvAttr())));
+    FailureOr<MMAKindAttr> qkKind = decide(op, MMAProduct::QK, op.getQkAttr());
+    FailureOr<MMAKindAttr> pvKind = decide(op, MMAProduct::PV, op.getPvAttr());
+    if (failed(qkKind) || failed(pvKind))
+      return failure();
+    op.setQkAttr(*qkKind);
+    op.setPvAttr(*pvKind);
+    if (*qkKind && *pvKind)
+      report<RemarkId::SelectedMMA>(op, describe(op, MMAProduct::QK, *qkKind),
+                                    describe(op, MMAProduct::PV, *pvKind));
+    return success();
+  }
+
+  LogicalResult check(DequantAttentionOp op, MMAProduct product,
+                      MMAKindAttr kind) {
+    return verifyMMAKind(op, chip, product, kind);
+  }
+
+  FailureOr<MMAKindAttr> decide(DequantAttentionOp op, MMAProduct product,
+                                MMAKindAttr present) {
+    MMAKindAttr wanted =
+        present ? present : overrides[product == MMAProduct::QK ? 0 : 1];
+    if (wanted) {
+      if (failed(check(op, product, wanted)))
+        return failure();
+      return wanted;
+    }
+    MMARequest request = getMMARequest(op, product);
+    MMAChoice choice = chooseMMA(chip, request, maxError);
+    if (!choice.rule) {
+      report<RemarkId::NoMMAKind>(op, stringifyMMAProduct(product), chip,
+                                  Attribute(request.format), request.headDim);
+      return MMAKindAttr();
+    }
+    MMAKindAttr kind = getMMAKind(&getContext(), *choice.rule);
+    if (const MMARule *faster = choice.fasterWithoutKernel)
+      report<RemarkId::MMAKindWithoutKernel>(
+          op, stringifyMMAProduct(product), describeMMAKind(kind),
+          describeMMAKind(getMMAKind(&getContext(), *faster)),
+          faster->instruction,
+          llvm::formatv("{0:F1}", getCost(*choice.rule) / getCost(*faster))
+              .str());
+    return kind;
+  }
+
+  /// "qk as bf16 (mma.sync.m16n8k16.bf16, adds 0.17%)".
+  std::string describe(DequantAttentionOp op, MMAProduct product,
+                       MMAKindAttr kind) {
+    MMARequest request = getMMARequest(op, product);
+    const MMARule *rule = findMMARule(chip, request, kind);
+    return llvm::formatv("{0} as {1} ({2}, which adds {3:P2} of error)",
+                         stringifyMMAProduct(product), describeMMAKind(kind),
+                         rule->instruction, getError(*rule, request))
+        .str();
+  }
+
+  MMAKindAttr overrides[2];
+};
+
+} // namespace

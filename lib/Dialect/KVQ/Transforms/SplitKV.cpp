@@ -1,0 +1,130 @@
+//===- SplitKV.cpp - Split attention along the cached tokens --------------===//
+
+#include "kvq/Dialect/KVQ/IR/KVQOps.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_SPLITKV
+#include "kvq/Dialect/KVQ/Transforms/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+/// The queries that each sequence has, dynamic where only qo_indptr knows.
+static int64_t getQueriesPerSequence(DequantAttentionOp op) {
+  auto q = cast<ShapedType>(op.getQ().getType());
+  return op.getQoIndptr() ? ShapedType::kDynamic : q.getDimSize(1);
+}
+
+/// The number of chunks of `length` tokens that a page table has room for.
+static OpFoldResult getChunks(OpBuilder &builder, DequantAttentionOp op,
+                              int64_t length) {
+  int64_t pageSize = op.getKCache().getType().getPageSize();
+  OpFoldResult pages =
+      tensor::getMixedSize(builder, op.getLoc(), op.getBlockTable(), 1);
+  if (std::optional<int64_t> count = getConstantIntValue(pages))
+    return builder.getIndexAttr(llvm::divideCeil(*count * pageSize, length));
+  Value tokens = arith::MulIOp::create(
+      builder, op.getLoc(),
+      getValueOrCreateConstantIndexOp(builder, op.getLoc(), pages),
+      arith::ConstantIndexOp::create(builder, op.getLoc(), pageSize));
+  return arith::CeilDivUIOp::create(
+             builder, op.getLoc(), tokens,
+             arith::ConstantIndexOp::create(builder, op.getLoc(), length))
+      .getResult();
+}
+
+/// A tensor for the parts of `whole`, one per chunk, in f32.
+static Value createParts(OpBuilder &builder, Value whole, OpFoldResult chunks) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, whole.getLoc(), whole);
+  sizes.insert(sizes.begin(), chunks);
+  return tensor::EmptyOp::create(builder, whole.getLoc(), sizes,
+                                 builder.getF32Type());
+}
+
+/// Replaces an operation by one that computes parts, and their merge.
+static void split(IRRewriter &rewriter, DequantAttentionOp op, int64_t length) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  OpFoldResult chunks = getChunks(rewriter, op, length);
+  Value output = createParts(rewriter, op.getOutput(), chunks);
+  // The parts are merged by their lse, whether it is asked for or not.
+  Value lse;
+  if (op.getLse()) {
+    lse = createParts(rewriter, op.getLse(), chunks);
+  } else {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, op.getOutput());
+    sizes.pop_back();
+    sizes.insert(sizes.begin(), chunks);
+    lse = tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
+  }
+  auto parts = DequantAttentionOp::create(
+      rewriter, loc, TypeRange{output.getType(), lse.getType()}, op.getQ(),
+      op.getKCache(), op.getVCache(), op.getBlockTable(), op.getSeqLens(),
+      op.getQoIndptr(), op.getScale(), op.getSinks(), output, lse,
+      op.getOptionsAttr(), op.getQkAttr(), op.getPvAttr(),
+      rewriter.getI64IntegerAttr(length));
+  parts->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  report<RemarkId::SplitAttention>(
+      parts, length,
+      getConstantIntValue(chunks) ? std::to_string(*getConstantIntValue(chunks))
+                                  : "as many as the block table has room for");
+  rewriter.replaceOpWithNewOp<MergeStatesOp>(
+      op, op->getResultTypes(), parts->getResult(0), parts->getResult(1),
+      op.getOutput(), op.getLse());
+}
+
+namespace {
+
+struct SplitKVPass : public kvq::impl::SplitKVBase<SplitKVPass> {
+  using SplitKVBase::SplitKVBase;
+
+  void runOnOperation() override {
+    if (splitLength < 1) {
+      reportError<RemarkId::SplitLengthNotPositive>(getOperation(),
+                                                    int64_t(splitLength));
+      return signalPassFailure();
+    }
+    IRRewriter rewriter(&getContext());
+    SmallVector<DequantAttentionOp> ops;
+    getOperation()->walk([&](DequantAttentionOp op) {
+      if (!op.getKvSplit())
+        ops.push_back(op);
+    });
+    for (DequantAttentionOp op : ops)
+      consider(rewriter, op);
+  }
+
+private:
+  void consider(IRRewriter &rewriter, DequantAttentionOp op) {
+    if (!op.hasPureTensorSemantics())
+      return report<RemarkId::SplitOfMemRefs>(op);
+    int64_t queries = getQueriesPerSequence(op);
+    if (ShapedType::isDynamic(queries) && !splitDynamic)
+      return report<RemarkId::SplitOfUnknownQueries>(op);
+    if (!ShapedType::isDynamic(queries) && queries > maxQueries)
+      return report<RemarkId::SplitOfManyQueries>(op, queries,
+                                                  int64_t(maxQueries));
+    // Chunks begin at a page where pages are shorter than chunks.
+    int64_t pageSize = op.getKCache().getType().getPageSize();
+    int64_t length = pageSize <= splitLength
+                         ? llvm::alignTo(splitLength, pageSize)
+                         : int64_t(splitLength);
+    int64_t pages =
+        cast<ShapedType>(op.getBlockTable().getType()).getDimSize(1);
+    if (!ShapedType::isDynamic(pages) && pages * pageSize <= length)
+      return report<RemarkId::SplitOfShortCache>(op, pages * pageSize, length);
+    split(rewriter, op, length);
+  }
+};
+
+} // namespace

@@ -1,0 +1,67 @@
+//===- VerifyTarget.cpp - Check that a chip can do what is asked ----------===//
+
+#include "TargetRules.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_VERIFYTARGET
+#include "kvq/Dialect/KVQ/Transforms/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+/// The kernels handle head_dim in steps of this many elements: the contraction
+/// of mma.sync on 16-bit operands.
+static constexpr int64_t kHeadDimStep = 16;
+
+/// Checks the handles that an operation takes.
+static LogicalResult verifyHandles(Operation *op) {
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    auto cache = dyn_cast<CacheType>(operand.getType());
+    if (cache && cache.getScaleLayout() == ScaleLayout::Undecided)
+      return reportError<RemarkId::ScaleLayoutUndecided>(op, index,
+                                                         Type(cache));
+  }
+  return success();
+}
+
+static LogicalResult verifyAttention(DequantAttentionOp op, StringRef chip) {
+  for (CacheType cache : {op.getKCache().getType(), op.getVCache().getType()})
+    if (cache.getHeadDim() % kHeadDimStep != 0)
+      return reportError<RemarkId::HeadDimOffStep>(
+          op, stringifySide(cache.getSide()), cache.getHeadDim(), kHeadDimStep,
+          chip);
+  if (op.getQkAttr() &&
+      failed(verifyMMAKind(op, chip, MMAProduct::QK, op.getQkAttr())))
+    return failure();
+  if (op.getPvAttr() &&
+      failed(verifyMMAKind(op, chip, MMAProduct::PV, op.getPvAttr())))
+    return failure();
+  return success();
+}
+
+namespace {
+
+struct VerifyTargetPass : public kvq::impl::VerifyTargetBase<VerifyTargetPass> {
+  using VerifyTargetBase::VerifyTargetBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verifyChip(getOperation(), chip, /*allowCPU=*/true)))
+      return signalPassFailure();
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<KVQDialect>(op->getDialect()))
+        return;
+      auto attention = dyn_cast<DequantAttentionOp>(op);
+      if (failed(verifyHandles(op)) ||
+          (attention && chip != "cpu" &&
+           failed(verifyAttention(attention, chip))))
+        signalPassFailure();
+    });
+  }
+};
+
+} // namespace
