@@ -83,16 +83,19 @@ static void warpBarrier(Warp &warp, const Op &op, LaneMask lanes) {
 // Clusters
 //===----------------------------------------------------------------------===//
 
-static uint64_t liveThreads(const Cluster &cluster) {
-  uint64_t live = 0;
+/// Whether every thread that has not ended has arrived in this phase.
+static bool haveAllArrived(const Cluster &cluster) {
   for (const auto &cta : cluster.ctas)
     for (const auto &warp : cta->warps)
-      live += static_cast<unsigned>(llvm::popcount(warp->live()));
-  return live;
+      if (lanesWhere(warp->live(), [&](unsigned i) {
+            return warp->clusterPhase[i] != cluster.phase + 1;
+          }))
+        return false;
+  return true;
 }
 
 void kvq::emu::completeClusterBarrier(Cluster &cluster) {
-  if (!cluster.arrived || cluster.arrived < liveThreads(cluster))
+  if (!cluster.arrived || !haveAllArrived(cluster))
     return;
   cluster.arrived = 0;
   ++cluster.phase;
@@ -103,11 +106,12 @@ void kvq::emu::completeClusterBarrier(Cluster &cluster) {
     for (const auto &warp : cta->warps) {
       LaneMask released = 0;
       warp->wake([&](const Group &group) {
-        if (group.wait != Wait::ClusterBarrier || group.value >= cluster.phase)
+        if (group.wait != Wait::ClusterBarrier || group.value > cluster.phase)
           return false;
         released |= group.lanes;
         return true;
       });
+      forLanes(released, [&](unsigned i) { warp->clusterPhase[i] = 0; });
       if (released && cluster.launch.checkRaces)
         cluster.launch.races.learn(*warp, released, cluster.publishedOfPhase);
     }
@@ -116,7 +120,17 @@ void kvq::emu::completeClusterBarrier(Cluster &cluster) {
 /// Op: a: relaxed.
 static void clusterArrive(Warp &warp, const Op &op, LaneMask lanes) {
   Cluster &cluster = warp.cta.cluster;
-  forLanes(lanes, [&](unsigned i) { warp.clusterPhase[i] = cluster.phase; });
+  LaneMask twice =
+      lanesWhere(lanes, [&](unsigned i) { return warp.clusterPhase[i] != 0; });
+  if (twice) {
+    warp.report(FindingKind::BarrierMisuse, op, llvm::countr_zero(twice), 0,
+                "the thread arrives at the cluster barrier again without "
+                "having waited",
+                true);
+    return;
+  }
+  forLanes(lanes,
+           [&](unsigned i) { warp.clusterPhase[i] = cluster.phase + 1; });
   if (warp.launch.checkRaces) {
     if (op.a)
       warp.launch.races.publishFenced(warp, lanes, MemoryScope::Cluster,
@@ -130,12 +144,21 @@ static void clusterArrive(Warp &warp, const Op &op, LaneMask lanes) {
 
 static void clusterWait(Warp &warp, const Op &op, LaneMask lanes) {
   Cluster &cluster = warp.cta.cluster;
-  uint64_t phase = warp.clusterPhase[llvm::countr_zero(lanes)];
+  unsigned leader = llvm::countr_zero(lanes);
+  uint64_t phase = warp.clusterPhase[leader];
+  if (!phase) {
+    warp.report(FindingKind::BarrierMisuse, op, leader, 0,
+                "the thread waits at the cluster barrier without having "
+                "arrived",
+                true);
+    return;
+  }
   LaneMask same = lanesWhere(
       lanes, [&](unsigned i) { return warp.clusterPhase[i] == phase; });
   if (LaneMask others = lanes & ~same)
     warp.jump(others, warp.getPc() - 1);
-  if (phase < cluster.phase) {
+  if (phase <= cluster.phase) {
+    forLanes(same, [&](unsigned i) { warp.clusterPhase[i] = 0; });
     if (warp.launch.checkRaces)
       warp.launch.races.learn(warp, same, cluster.publishedOfPhase);
     return;

@@ -211,7 +211,7 @@ public:
   uint64_t executed = 0;
   /// Adds what the warp has counted.
   void addCountsTo(InstructionCounts &total) const;
-  /// Phase of the cluster barrier at which each thread last arrived.
+  /// The cluster barrier's phase, plus 1, that a thread has yet to wait for.
   std::array<uint64_t, warpSize> clusterPhase{};
 
   /// x, y, z of a thread in its CTA.

@@ -200,4 +200,26 @@ TEST(Misuse, BytesThatAreNotThoseOfTheCopy) {
   }
 }
 
+TEST(Misuse, ClusterBarriersOutOfTurn) {
+  auto run = [](const std::string &body) {
+    TestDevice device(checkedOptions());
+    return device.run(makeModule(0, body), {2, 1, 1}, {64, 1, 1}, {}, 0,
+                      {2, 1, 1});
+  };
+  std::string arrive = "barrier.cluster.arrive.aligned;\n";
+  std::string wait = "barrier.cluster.wait.aligned;\n";
+  expectClean(run(arrive + wait + arrive + wait));
+  expectFinding(run(arrive + arrive + wait), FindingKind::BarrierMisuse,
+                "again without having waited");
+  expectFinding(run(arrive + wait + wait), FindingKind::BarrierMisuse,
+                "without having arrived");
+  // Threads that have ended need not arrive, and count once if they did.
+  expectClean(run("setp.eq.u32 %p1, %r1, 5;\n@%p1 ret;\n" +
+                  std::string("barrier.cluster.arrive;\nbarrier.cluster.wait;"
+                              "\n")));
+  expectClean(run("barrier.cluster.arrive;\nmov.u32 %r2, %cluster_ctarank;\n"
+                  "setp.eq.u32 %p1, %r2, 0;\n@%p1 ret;\n"
+                  "barrier.cluster.wait;\n"));
+}
+
 } // namespace
