@@ -9,6 +9,7 @@
 #include "kvq/Dialect/KVQ/Transforms/AggregatedOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/BufferizableOpInterfaceImpl.h"
 #include "kvq/Dialect/KVQ/Transforms/TilingInterfaceImpl.h"
+#include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
@@ -40,6 +41,7 @@ inline void registerOwnExtensions(mlir::DialectRegistry &registry) {
 /// interfaces that nobody registers abort at their first use.
 inline void registerAllExtensions(mlir::DialectRegistry &registry) {
   registerOwnExtensions(registry);
+  registerGPUExtensions(registry);
   mlir::arith::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
       registry);

@@ -1,13 +1,12 @@
 //===- KVQToCPU.cpp - The CPU exit ----------------------------------------===//
 
+#include "Bufferization.h"
 #include "kvq/Conversion/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Async/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -17,22 +16,6 @@
 
 using namespace mlir;
 using namespace kvq;
-
-/// From tensors to memrefs, with run-time checks and deallocations in place.
-static void addBufferization(OpPassManager &pm) {
-  bufferization::OneShotBufferizePassOptions options;
-  options.bufferizeFunctionBoundaries = true;
-  // What callers pass and get back is contiguous.
-  options.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
-  pm.addPass(bufferization::createOneShotBufferizePass(options));
-  pm.addPass(createInsertRuntimeChecks());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  bufferization::BufferDeallocationPipelineOptions deallocation;
-  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
-  pm.addPass(createConvertBufferizationToMemRefPass());
-}
 
 /// From parallel loops to tasks of the async runtime.
 static void addAsync(OpPassManager &pm) {
@@ -90,7 +73,7 @@ void kvq::buildKVQToCPUPipeline(OpPassManager &pm,
   CPUThreads threads =
       options.reference ? CPUThreads::None : options.threads.getValue();
   pm.addPass(createVerifyHandles());
-  addBufferization(pm);
+  addBufferization(pm, /*device=*/false);
   if (options.reference)
     pm.addNestedPass<func::FuncOp>(createDecompose());
   else

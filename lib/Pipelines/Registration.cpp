@@ -8,4 +8,16 @@ void kvq::registerPipelines() {
   static mlir::PassPipelineRegistration<KVQToCPUOptions> toCPU(
       "kvq-to-cpu", "Lower kvq operations to the LLVM dialect for the CPU",
       buildKVQToCPUPipeline);
+  static mlir::PassPipelineRegistration<KVQToNVVMOptions> toNVVM(
+      "kvq-to-nvvm",
+      "Lower kvq operations to GPU kernels in the nvvm dialect and to host "
+      "code "
+      "that launches them",
+      buildKVQToNVVMPipeline);
+  static mlir::PassPipelineRegistration<KVQToNVVMOptions> toPTX(
+      "kvq-to-ptx",
+      "Lower kvq operations to GPU kernels in PTX and to host code that "
+      "launches "
+      "them",
+      buildKVQToPTXPipeline);
 }

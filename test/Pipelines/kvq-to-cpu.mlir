@@ -8,7 +8,7 @@
 // CHECK-NEXT: one-shot-bufferize{
 // CHECK-SAME: bufferize-function-boundaries=true
 // CHECK-SAME: function-boundary-type-conversion=identity-layout-map
-// CHECK-NEXT: kvq-insert-runtime-checks,
+// CHECK-NEXT: kvq-insert-runtime-checks{device=false},
 // CHECK: ownership-based-buffer-deallocation
 // CHECK: convert-bufferization-to-memref,
 // FAST-NOT: kvq-decompose

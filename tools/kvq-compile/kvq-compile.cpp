@@ -1,6 +1,7 @@
 //===- kvq-compile.cpp - Compile a module ahead of time -------------------===//
 
 #include "CHeader.h"
+#include "GPUCode.h"
 #include "MachineCode.h"
 #include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "kvq/ExecutionEngine/CPUPipeline.h"
@@ -23,21 +24,29 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
 
 static cl::opt<std::string> targetName(
     "target", cl::value_desc("TARGET"), cl::init("cpu"),
-    cl::desc("What to compile for: cpu (vectorized and threaded; the default) "
-             "or cpu-reference (the plain lowering)"),
+    cl::desc("What to compile for: cpu (vectorized and threaded; the default), "
+             "cpu-reference (the plain lowering), or GPU kernels for sm_80, "
+             "sm_86, sm_89, sm_90, sm_90a, sm_100a or sm_120a"),
     cl::cat(category));
 
 namespace {
-enum class Emit { MLIR, LLVMIR, Object };
+enum class Emit { MLIR, LLVMIR, Object, PTX, Cubin };
 } // namespace
 
 static cl::opt<Emit>
     emit("emit", cl::desc("What to write:"),
          cl::values(clEnumValN(Emit::MLIR, "mlir",
                                "the lowered module in the LLVM dialect"),
-                    clEnumValN(Emit::LLVMIR, "llvm", "optimized LLVM IR"),
+                    clEnumValN(Emit::LLVMIR, "llvm",
+                               "LLVM IR, optimized for cpu; of a GPU the "
+                               "kernels before optimization"),
                     clEnumValN(Emit::Object, "object",
-                               "a position-independent object file")),
+                               "cpu: a position-independent object file (the "
+                               "default)"),
+                    clEnumValN(Emit::PTX, "ptx",
+                               "GPU: the kernels in PTX (the default)"),
+                    clEnumValN(Emit::Cubin, "cubin",
+                               "GPU: the kernels in machine code, by ptxas")),
          cl::init(Emit::Object), cl::cat(category));
 
 static cl::opt<std::string>
@@ -58,22 +67,53 @@ static cl::opt<std::string> cpuName(
              "has, other names are LLVM's"),
     cl::cat(category));
 
+static cl::opt<std::string> featureNames(
+    "features", cl::value_desc("+A,-B,..."),
+    cl::desc("Features to add to or take from the processor's; of a "
+             "GPU the PTX version, as +ptx88"),
+    cl::cat(category));
+
 static cl::opt<std::string>
-    featureNames("features", cl::value_desc("+A,-B,..."),
-                 cl::desc("Features to add to or take from the processor's"),
-                 cl::cat(category));
+    ptxasName("ptxas", cl::value_desc("PROGRAM"), cl::init("ptxas"),
+              cl::desc("NVIDIA's assembler, for --emit=cubin"),
+              cl::cat(category));
 
 static cl::opt<CPUThreads>
     threads("parallel", cl::desc("What runs the parallel loops of target cpu:"),
             getCPUThreadsValues(), cl::init(CPUThreads::Async),
             cl::cat(category));
 
-/// Checks what the command line alone decides.
+static bool isForCPU() {
+  return targetName == "cpu" || targetName == "cpu-reference";
+}
+
+/// Checks what the command line alone decides, and what it leaves open.
 static llvm::Error checkOptions() {
-  if (targetName != "cpu" && targetName != "cpu-reference")
-    return createStringError("this build compiles for --target=cpu and "
-                             "--target=cpu-reference, found '" +
-                             targetName + "'");
+  bool isGPU = !isForCPU();
+  if (isGPU) {
+    auto chip = getChip(targetName);
+    if (!chip) {
+      llvm::consumeError(chip.takeError());
+      return createStringError("expected --target=cpu, cpu-reference, " +
+                               getChipNames() + ", found '" + targetName + "'");
+    }
+    auto features = getChipFeatures(*chip, featureNames);
+    if (!features)
+      return features.takeError();
+    if (emit.getNumOccurrences() == 0)
+      emit = Emit::PTX;
+    if (!headerFile.empty())
+      return createStringError("--header is for --target=cpu: kernels are not "
+                               "called from C");
+  }
+  if (isGPU ? emit == Emit::Object : emit == Emit::PTX || emit == Emit::Cubin)
+    return createStringError(
+        isGPU ? "an object file is for --target=cpu; expected --emit=mlir, "
+                "llvm, ptx or cubin"
+              : "PTX and cubins are for a GPU; expected --target=" +
+                    getChipNames());
+  if (emit == Emit::Cubin && outputFile == "-")
+    return createStringError("a cubin is written to a file: expected -o OUT");
   if (emit == Emit::Object && outputFile == "-")
     return createStringError(
         "an object file is written to a file: expected -o OUT");
@@ -117,8 +157,34 @@ static llvm::Error writeFile(StringRef path, StringRef text) {
   });
 }
 
+/// compile() for a GPU. The options have been checked.
+static llvm::Error compileForGPU(ModuleOp module) {
+  const Chip &chip = llvm::cantFail(getChip(targetName));
+  std::string features = llvm::cantFail(getChipFeatures(chip, featureNames));
+  bool toPTX = emit == Emit::PTX || emit == Emit::Cubin;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      requestCInterface(module, function.getName());
+  if (llvm::Error error = lowerForChip(module, chip, features, toPTX))
+    return error;
+  if (emit == Emit::MLIR) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << *module << '\n';
+    return writeFile(outputFile, text);
+  }
+  auto text = toPTX ? getKernelPTX(module) : getKernelLLVM(module);
+  if (text && emit == Emit::Cubin)
+    text = assemble(*text, chip, ptxasName);
+  if (!text)
+    return text.takeError();
+  return writeFile(outputFile, *text);
+}
+
 /// Does everything between parsing and exit.
 static llvm::Error compile(ModuleOp module, llvm::SourceMgr &sources) {
+  if (!isForCPU())
+    return compileForGPU(module);
   constexpr unsigned optLevel = 3;
   auto machine = createHostMachine(cpuName, featureNames, optLevel);
   if (!machine)
@@ -170,8 +236,8 @@ int main(int argc, char **argv) {
       argc, argv, "kvq-compile", category,
       "compile an MLIR module ahead of time\n\n"
       "Lowers the module and writes it as MLIR, LLVM IR or an object file for "
-      "this\nmachine. With --header a C program can call its public "
-      "functions.\n");
+      "this\nmachine, or its kernels for a GPU. With --header a C program can "
+      "call the public\nfunctions of an object file.\n");
   if (llvm::Error error = checkOptions())
     return reportError(std::move(error));
   DialectRegistry registry;

@@ -77,7 +77,18 @@ def InsertRuntimeChecks : Pass<"kvq-insert-runtime-checks", "mlir::ModuleOp"> {
     result: 0, or the kind of the first error (`kvq/Support/RuntimeError.h`).
     It may therefore only be called directly; other references to it are an
     error.
+
+    With `device` the operations are to run on a device: the checks are those of
+    sizes and of scalars, as the host need not be able to read anything else.
+    What the kernels find in tables and lengths they store in an error word
+    (`gpu.alloc` with the attribute `kvq.error_word`), which is looked at after
+    each operation.
   }];
+  let options = [
+    Option<"device", "device", "bool", /*default=*/"false",
+           "The operations run on a device, in whose memory the host does not "
+           "look.">
+  ];
   let statistics = [
     Statistic<"numGuarded", "num-guarded", "Operations guarded">
   ];
@@ -177,8 +188,11 @@ def ConvertKVQToGPU : Pass<"convert-kvq-to-gpu", "mlir::ModuleOp"> {
     - A kernel checks what it reads from tables. It skips a row whose page,
       slot or length is out of range, and stores the first such error in an
       error word: a `gpu.alloc` with the attribute `kvq.error_word` in the
-      function; without one the kernels get a null pointer. It does not find
+      function, which the pass frees at its end; without one the kernels get a
+      null pointer. It does not find
       slots and pages that are written twice.
+    - `@kvq_kernels` gets the chip as its `#nvvm.target`. A chip that kvq does
+      not know, and a PTX version that the chip does not go with, are errors.
     - `kvq.make_cache` and the accessors stay. Memrefs keep their logical
       element types.
 
@@ -187,7 +201,9 @@ def ConvertKVQToGPU : Pass<"convert-kvq-to-gpu", "mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
-           "The chip to make kernels for.">
+           "The chip to make kernels for.">,
+    Option<"features", "features", "std::string", /*default=*/"\"\"",
+           "The PTX version to use, as +ptx88; that of the chip by default.">
   ];
   let dependentDialects = [
     "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",

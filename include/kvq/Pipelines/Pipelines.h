@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir {
+class DialectRegistry;
 class OpPassManager;
 } // namespace mlir
 
@@ -50,6 +51,33 @@ struct KVQToCPUOptions : public mlir::PassPipelineOptions<KVQToCPUOptions> {
 /// `kvq/Support/RuntimeError.h`.
 void buildKVQToCPUPipeline(mlir::OpPassManager &pm,
                            const KVQToCPUOptions &options);
+
+/// Options of `kvq-to-nvvm` and `kvq-to-ptx`.
+struct KVQToNVVMOptions : public mlir::PassPipelineOptions<KVQToNVVMOptions> {
+  Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("The chip to make kernels for, as sm_90"),
+      llvm::cl::init("sm_80")};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("The PTX version, as +ptx88; that of the chip by default"),
+      llvm::cl::init("")};
+};
+
+/// Adds the passes that lower a module with `kvq` operations, on tensors or
+/// memrefs, to GPU kernels in the nvvm dialect and to host code in the LLVM
+/// dialect that launches them through the functions of MLIR's GPU runtime
+/// libraries (mgpuLaunchKernel and others). All memory that operations touch
+/// has to be accessible to the device. Functions gain a status as with
+/// `kvq-to-cpu`.
+void buildKVQToNVVMPipeline(mlir::OpPassManager &pm,
+                            const KVQToNVVMOptions &options);
+
+/// The same, and the kernels become PTX in a `gpu.binary`.
+void buildKVQToPTXPipeline(mlir::OpPassManager &pm,
+                           const KVQToNVVMOptions &options);
+
+/// Registers the interfaces of upstream dialects that these two need.
+void registerGPUExtensions(mlir::DialectRegistry &registry);
 
 /// Registers the pipelines by name.
 void registerPipelines();

@@ -74,6 +74,27 @@ static LogicalResult checkForm(Operation *op) {
   return success();
 }
 
+/// Frees the error words of run-time checks where functions return. Only the
+/// asynchronous form of gpu.dealloc is lowered by gpu-to-llvm.
+static void freeErrorWords(ModuleOp root) {
+  root.walk([](gpu::AllocOp alloc) {
+    auto function = alloc->getParentOfType<func::FuncOp>();
+    if (!function || !alloc->hasAttr(KernelLaunch::errorWordAttrName))
+      return;
+    function.walk([&](func::ReturnOp ret) {
+      OpBuilder b(ret);
+      Location loc = ret.getLoc();
+      Type token = gpu::AsyncTokenType::get(b.getContext());
+      Value begin =
+          gpu::WaitOp::create(b, loc, token, ValueRange()).getAsyncToken();
+      Value end =
+          gpu::DeallocOp::create(b, loc, token, begin, alloc.getMemref())
+              .getAsyncToken();
+      gpu::WaitOp::create(b, loc, Type(), end);
+    });
+  });
+}
+
 namespace {
 
 struct ConvertKVQToGPU
@@ -91,6 +112,13 @@ void ConvertKVQToGPU::runOnOperation() {
   if (!chipOrError) {
     root.emitError() << "convert-kvq-to-gpu: "
                      << llvm::toString(chipOrError.takeError());
+    return signalPassFailure();
+  }
+  llvm::Expected<std::string> featuresOrError =
+      getChipFeatures(*chipOrError, features);
+  if (!featuresOrError) {
+    root.emitError() << "convert-kvq-to-gpu: "
+                     << llvm::toString(featuresOrError.takeError());
     return signalPassFailure();
   }
 
@@ -115,7 +143,11 @@ void ConvertKVQToGPU::runOnOperation() {
       return signalPassFailure();
     }
     OpBuilder b = OpBuilder::atBlockBegin(root.getBody());
-    module = gpu::GPUModuleOp::create(b, root.getLoc(), kModuleName);
+    auto nvvm = NVVM::NVVMTargetAttr::get(root.getContext(), /*optLevel=*/3,
+                                          "nvptx64-nvidia-cuda",
+                                          chipOrError->name, *featuresOrError);
+    module = gpu::GPUModuleOp::create(b, root.getLoc(), kModuleName,
+                                      ArrayRef<Attribute>(nvvm));
     root->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   }
@@ -139,4 +171,5 @@ void ConvertKVQToGPU::runOnOperation() {
     }
     op->erase();
   }
+  freeErrorWords(root);
 }

@@ -315,7 +315,41 @@ Value KernelBuilder::loadMatrix(const SharedTile &tile, I32 row, I32 column,
       static_cast<uint32_t>(tiles));
 }
 
+/// The operands of mma.sync, a vector of pairs, as registers.
+static SmallVector<Value> toRegisters(KernelBuilder &b, Value pairs) {
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < cast<VectorType>(pairs.getType()).getDimSize(0); ++i)
+    registers.push_back(b.asBits(b.extract(pairs, i)));
+  return registers;
+}
+
+/// m16n8k16 with bf16 operands, which nvgpu.mma.sync does not lower.
+static Value multiplyBF16(KernelBuilder &b, Value lhs, Value rhs, Value sum) {
+  SmallVector<Value> sums;
+  for (int64_t row = 0; row < 2; ++row)
+    for (int64_t column = 0; column < 2; ++column)
+      sums.push_back(b.extract(sum, {row, column}));
+  Type f32 = b.getF32Type();
+  Type structure =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
+  std::array<NVVM::MMATypes, 2> types{NVVM::MMATypes::bf16,
+                                      NVVM::MMATypes::bf16};
+  std::array<NVVM::MMALayout, 2> layouts{NVVM::MMALayout::row,
+                                         NVVM::MMALayout::col};
+  Value product = NVVM::MmaOp::create(
+      b, structure, toRegisters(b, lhs), toRegisters(b, rhs), sums,
+      ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+      /*intOverflow=*/std::nullopt, types, layouts);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < 4; ++i)
+    elements.push_back(
+        LLVM::ExtractValueOp::create(b, product, ArrayRef<int64_t>{i}));
+  return vector::FromElementsOp::create(b, sum.getType(), elements);
+}
+
 Value KernelBuilder::multiply(Value a, Value b, Value c) {
+  if (cast<VectorType>(a.getType()).getElementType().isBF16())
+    return multiplyBF16(*this, a, b, c);
   return nvgpu::MmaSyncOp::create(*this, a, b, c, ArrayRef<int64_t>{16, 8, 16});
 }
 

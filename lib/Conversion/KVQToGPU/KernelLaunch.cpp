@@ -323,18 +323,27 @@ void KernelLaunch::launch(int64_t threads, AffineExpr x, AffineExpr y,
   if (signature.sharedBytes)
     shared = arith::ConstantIntOp::create(host, loc, signature.sharedBytes, 32);
 
+  // Of what is not shared with the host only asynchronous forms are lowered.
+  Type tokenType = gpu::AsyncTokenType::get(host.getContext());
+  auto begin = [&]() -> Value {
+    return gpu::WaitOp::create(host, loc, tokenType, ValueRange())
+        .getAsyncToken();
+  };
   Value workspace;
   if (workspaceBytes) {
-    auto type = MemRefType::get(ShapedType::kDynamic, host.getI8Type());
-    Value bytes = evaluate(workspaceBytes);
-    auto alloc = gpu::AllocOp::create(host, loc, type, /*asyncToken=*/Type(),
-                                      /*asyncDependencies=*/ValueRange(),
-                                      /*dynamicSizes=*/bytes,
-                                      /*symbolOperands=*/ValueRange());
+    auto type = MemRefType::get(ShapedType::kDynamic, host.getI32Type());
+    auto alloc = gpu::AllocOp::create(
+        host, loc, type, tokenType, /*asyncDependencies=*/begin(),
+        /*dynamicSizes=*/evaluate(workspaceBytes.ceilDiv(4)),
+        /*symbolOperands=*/ValueRange());
     workspace = alloc.getMemref();
+    Value token = alloc.getAsyncToken();
     if (isWorkspaceZeroed)
-      gpu::MemsetOp::create(host, loc, Type(), ValueRange(), workspace,
-                            arith::ConstantIntOp::create(host, loc, 0, 8));
+      token =
+          gpu::MemsetOp::create(host, loc, tokenType, token, workspace,
+                                arith::ConstantIntOp::create(host, loc, 0, 32))
+              .getAsyncToken();
+    gpu::WaitOp::create(host, loc, Type(), token);
   }
   SmallVector<Value> arguments;
   for (Parameter &parameter : parameters) {
@@ -345,6 +354,9 @@ void KernelLaunch::launch(int64_t threads, AffineExpr x, AffineExpr y,
     arguments.push_back(parameter.host);
   }
   gpu::LaunchFuncOp::create(host, loc, kernel, grid, block, shared, arguments);
-  if (workspace)
-    gpu::DeallocOp::create(host, loc, Type(), ValueRange(), workspace);
+  if (!workspace)
+    return;
+  Value token = gpu::DeallocOp::create(host, loc, tokenType, begin(), workspace)
+                    .getAsyncToken();
+  gpu::WaitOp::create(host, loc, Type(), token);
 }

@@ -3,7 +3,6 @@
 #include "KernelBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace kvq::kernel;
@@ -107,6 +106,7 @@ I32 I64::truncate() const {
 
 F32 F32::same(double value) const { return b->f32(value); }
 
+// The lowering of arith and math calls libdevice for some of these.
 F32 F32::apply(FloatOp operation, F32 other) const {
   Value c = other.v;
   auto make = [&]() -> Value {
@@ -120,9 +120,9 @@ F32 F32::apply(FloatOp operation, F32 other) const {
     case FloatOp::Div:
       return b->createOrFold<arith::DivFOp>(v, c);
     case FloatOp::Min:
-      return b->createOrFold<arith::MinNumFOp>(v, c);
+      return LLVM::MinNumOp::create(*b, v, c);
     case FloatOp::Max:
-      return b->createOrFold<arith::MaxNumFOp>(v, c);
+      return LLVM::MaxNumOp::create(*b, v, c);
     }
     llvm_unreachable("all operations are listed");
   };
@@ -134,7 +134,7 @@ Pred F32::compare(arith::CmpFPredicate predicate, F32 other) const {
 }
 
 F32 F32::fma(F32 a, F32 c) const {
-  return {*b, math::FmaOp::create(*b, v, a.v, c.v)};
+  return {*b, LLVM::FMAOp::create(*b, v, a.v, c.v)};
 }
 
 /// Calls an intrinsic that maps an f32 to an f32.

@@ -48,6 +48,29 @@ func.func private @kvq_check_size(%dimension: i64, %size: i64, %expected: i64) -
   return %status : i32
 }
 
+// Reports what a kernel has stored in an error word: kind, index, value, limit.
+func.func private @kvq_check_error_word(%word: !i64s) -> i32 {
+  %ok = arith.constant 0 : i32
+  %zero = arith.constant 0 : i64
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %kind = memref.load %word[%c0] : !i64s
+  %bad = arith.cmpi ne, %kind, %zero : i64
+  %status = scf.if %bad -> (i32) {
+    %narrow = arith.trunci %kind : i64 to i32
+    %index = memref.load %word[%c1] : !i64s
+    %value = memref.load %word[%c2] : !i64s
+    %limit = memref.load %word[%c3] : !i64s
+    %kind_of = func.call @kvq_fail(%narrow, %index, %value, %limit) : (i32, i64, i64, i64) -> i32
+    scf.yield %kind_of : i32
+  } else {
+    scf.yield %ok : i32
+  }
+  return %status : i32
+}
+
 //===----------------------------------------------------------------------===//
 // A hash table of (key, index + 1) with open addressing; 0 marks a free entry.
 // It has 2^bits entries, at least twice as many as there will be keys, so that

@@ -7,10 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kvq/Conversion/RuntimeChecks/InsertRuntimeChecks.h"
 #include "OperandChecks.h"
 #include "kvq/Conversion/RuntimeChecks/RuntimeChecks.h"
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
@@ -35,7 +38,9 @@ namespace {
 /// Adds checks and the status to the functions that need one.
 class StatusInserter {
 public:
-  explicit StatusInserter(ModuleOp module) : module(module) {}
+  /// With `device` the operations run on a device.
+  StatusInserter(ModuleOp module, bool device)
+      : module(module), device(device) {}
 
   LogicalResult run();
 
@@ -46,10 +51,12 @@ private:
   LogicalResult collect();
   LogicalResult checkUses(func::FuncOp function);
   LogicalResult insert(func::FuncOp function);
-  LogicalResult guard(Operation *op, Value status);
+  Value addErrorWord(func::FuncOp function);
+  LogicalResult guard(Operation *op, Value status, Value errorWord);
   void mergeCall(func::CallOp call, Value status);
 
   ModuleOp module;
+  bool device;
   /// The functions that return a status.
   llvm::SetVector<func::FuncOp> functions;
 };
@@ -105,10 +112,32 @@ LogicalResult StatusInserter::checkUses(func::FuncOp function) {
   return success();
 }
 
-LogicalResult StatusInserter::guard(Operation *op, Value status) {
+/// Allocates an error word at the entry of a function. Only an asynchronous
+/// operation can free it, which buffer deallocation does not accept:
+/// convert-kvq-to-gpu inserts it.
+Value StatusInserter::addErrorWord(func::FuncOp function) {
+  OpBuilder b = OpBuilder::atBlockBegin(&function.front());
+  Location loc = function.getLoc();
+  StringRef manual = bufferization::BufferizationDialect::kManualDeallocation;
+  auto alloc = gpu::AllocOp::create(
+      b, loc, MemRefType::get(4, b.getI64Type()), /*asyncToken=*/Type(),
+      /*asyncDependencies=*/ValueRange(), /*dynamicSizes=*/ValueRange(),
+      /*symbolOperands=*/ValueRange(), /*hostShared=*/true);
+  alloc->setAttr("kvq.error_word", b.getUnitAttr());
+  alloc->setAttr(manual, b.getUnitAttr());
+  Value word = alloc.getMemref();
+  Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
+  for (int64_t i = 0; i < 4; ++i)
+    memref::StoreOp::create(b, loc, zero, word,
+                            Value(arith::ConstantIndexOp::create(b, loc, i)));
+  return word;
+}
+
+LogicalResult StatusInserter::guard(Operation *op, Value status,
+                                    Value errorWord) {
   OpBuilder b(op);
   Location loc = op->getLoc();
-  OperandChecks checks(module, op);
+  OperandChecks checks(module, op, device);
   FailureOr<SmallVector<OperandChecks::Check>> list = checks.collect();
   if (failed(list))
     return failure();
@@ -127,6 +156,20 @@ LogicalResult StatusInserter::guard(Operation *op, Value status) {
   if (isa<MakeCacheOp>(op))
     return success();
   OperandChecks::guard(b, op, current);
+  if (device) {
+    b.setInsertionPointAfter(op);
+    func::FuncOp check =
+        getOrInsertRuntimeCheck(module, "kvq_check_error_word");
+    if (!check)
+      return op->emitOpError() << "needs the run-time check "
+                                  "@kvq_check_error_word, but the module has "
+                                  "another symbol of this name or of one that "
+                                  "it calls";
+    Value word = memref::CastOp::create(
+        b, loc, check.getFunctionType().getInput(0), errorWord);
+    Value kind = func::CallOp::create(b, loc, check, word).getResult(0);
+    memref::StoreOp::create(b, loc, kind, status);
+  }
   ++numGuarded;
   return success();
 }
@@ -176,8 +219,11 @@ LogicalResult StatusInserter::insert(func::FuncOp function) {
       memref::AllocaOp::create(b, loc, MemRefType::get({}, b.getI32Type()));
   memref::StoreOp::create(b, loc, arith::ConstantIntOp::create(b, loc, 0, 32),
                           status);
+  Value errorWord;
+  if (device && llvm::any_of(guarded, isGuarded))
+    errorWord = addErrorWord(function);
   for (Operation *op : guarded)
-    if (failed(guard(op, status)))
+    if (failed(guard(op, status, errorWord)))
       return failure();
   for (func::CallOp call : calls)
     mergeCall(call, status);
@@ -207,12 +253,15 @@ namespace {
 
 struct InsertRuntimeChecksPass
     : public kvq::impl::InsertRuntimeChecksBase<InsertRuntimeChecksPass> {
+  using InsertRuntimeChecksBase::InsertRuntimeChecksBase;
+
   void getDependentDialects(DialectRegistry &registry) const override {
     registerRuntimeCheckDialects(registry);
+    registry.insert<gpu::GPUDialect>();
   }
 
   void runOnOperation() override {
-    StatusInserter inserter(getOperation());
+    StatusInserter inserter(getOperation(), device);
     if (failed(inserter.run()))
       signalPassFailure();
     numGuarded += inserter.numGuarded;

@@ -73,6 +73,11 @@ void OperandChecks::addCall(StringRef name, Operands operands) {
   });
 }
 
+void OperandChecks::addReadingCall(StringRef name, Operands operands) {
+  if (!onHost)
+    addCall(name, std::move(operands));
+}
+
 void OperandChecks::addSize(Value value, unsigned dim, Value other,
                             unsigned otherDim, int64_t more, int64_t factor) {
   if (!value || !other)
@@ -107,10 +112,10 @@ void OperandChecks::addMultiple(Value value, unsigned dim, int64_t factor) {
 void OperandChecks::addGlobalScale(Value handle) {
   if (!cast<CacheType>(handle.getType()).getFormat().getHasGlobalScale())
     return;
-  addCall("global_scale",
-          [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-            return {getGlobalScale(b, loc, handle)};
-          });
+  addReadingCall("global_scale",
+                 [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+                   return {getGlobalScale(b, loc, handle)};
+                 });
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,12 +161,12 @@ void OperandChecks::addAddressing(PagedBatchOpInterface paged, Value rows,
     addSize(slots, 0, rows, 0);
     bool isWide =
         cast<MemRefType>(slots.getType()).getElementType().isInteger(64);
-    addCall(isWide ? "slots_i64" : "slots_i32",
-            [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-              return {slots,
-                      arith::MulIOp::create(b, loc, getPages(b, loc, cache),
-                                            getInt(b, loc, pageSize))};
-            });
+    addReadingCall(
+        isWide ? "slots_i64" : "slots_i32",
+        [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+          return {slots, arith::MulIOp::create(b, loc, getPages(b, loc, cache),
+                                               getInt(b, loc, pageSize))};
+        });
     return;
   }
   addSize(positions, 0, rows, 0);
@@ -169,29 +174,31 @@ void OperandChecks::addAddressing(PagedBatchOpInterface paged, Value rows,
     addSize(batchIndices, 0, rows, 0);
   else
     addSize(positions, 0, blockTable, 0);
-  addCall(batchIndices ? "positions_batched" : "positions",
-          [=](OpBuilder &b, Location loc) {
-            SmallVector<Value> operands{positions};
-            if (batchIndices)
-              operands.push_back(batchIndices);
-            operands.append({blockTable, getInt(b, loc, pageSize),
-                             getPages(b, loc, cache)});
-            return operands;
-          });
+  addReadingCall(batchIndices ? "positions_batched" : "positions",
+                 [=](OpBuilder &b, Location loc) {
+                   SmallVector<Value> operands{positions};
+                   if (batchIndices)
+                     operands.push_back(batchIndices);
+                   operands.append({blockTable, getInt(b, loc, pageSize),
+                                    getPages(b, loc, cache)});
+                   return operands;
+                 });
 }
 
 void OperandChecks::addBlockTable(Value blockTable, Value seqLens,
                                   ValueRange caches) {
   addSize(seqLens, 0, blockTable, 0);
   SmallVector<Value> handles(caches);
-  addCall("block_table", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-    auto type = cast<CacheType>(handles.front().getType());
-    // A page must be there on every side.
-    Value pages = getPages(b, loc, handles.front());
-    for (Value handle : ArrayRef(handles).drop_front())
-      pages = arith::MinSIOp::create(b, loc, pages, getPages(b, loc, handle));
-    return {blockTable, seqLens, getInt(b, loc, type.getPageSize()), pages};
-  });
+  addReadingCall(
+      "block_table", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+        auto type = cast<CacheType>(handles.front().getType());
+        // A page must be there on every side.
+        Value pages = getPages(b, loc, handles.front());
+        for (Value handle : ArrayRef(handles).drop_front())
+          pages =
+              arith::MinSIOp::create(b, loc, pages, getPages(b, loc, handle));
+        return {blockTable, seqLens, getInt(b, loc, type.getPageSize()), pages};
+      });
 }
 
 void OperandChecks::addQueries(Value q, Value qoIndptr, Value output, Value lse,
@@ -205,9 +212,10 @@ void OperandChecks::addQueries(Value q, Value qoIndptr, Value output, Value lse,
     addSize(lse, 0, output, 0);
   addSize(sinks, 0, q, rank - 2);
   if (qoIndptr)
-    addCall("indptr", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-      return {qoIndptr, getSize(b, loc, q, 0)};
-    });
+    addReadingCall("indptr",
+                   [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+                     return {qoIndptr, getSize(b, loc, q, 0)};
+                   });
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,22 +265,23 @@ void OperandChecks::addFor(CopyPagesOp op) {
   addSize(dstPages, 0, srcPages, 0);
   for (auto [pages, handle] :
        {std::pair(srcPages, source), std::pair(dstPages, dest)})
-    addCall("pages",
-            [=, pages = pages, handle = handle](
-                OpBuilder &b, Location loc) -> SmallVector<Value> {
-              return {pages, getPages(b, loc, handle)};
-            });
-  addCall("duplicate_pages", [=](OpBuilder &, Location) -> SmallVector<Value> {
-    return {dstPages};
-  });
+    addReadingCall("pages",
+                   [=, pages = pages, handle = handle](
+                       OpBuilder &b, Location loc) -> SmallVector<Value> {
+                     return {pages, getPages(b, loc, handle)};
+                   });
+  addReadingCall(
+      "duplicate_pages",
+      [=](OpBuilder &, Location) -> SmallVector<Value> { return {dstPages}; });
 
   HandleAliasAnalysis aliases(op);
   AliasResult alias = aliases.alias(source, dest);
   if (!alias.isNo()) {
-    addCall("disjoint_pages", [=](OpBuilder &, Location) -> SmallVector<Value> {
-      return {dstPages, srcPages};
-    });
-    if (!alias.isMust() && !failed) {
+    addReadingCall("disjoint_pages",
+                   [=](OpBuilder &, Location) -> SmallVector<Value> {
+                     return {dstPages, srcPages};
+                   });
+    if (!alias.isMust() && !failed && !onHost) {
       // Two handles may or may not be one pool: page numbers matter if so.
       Check disjoint = checks.pop_back_val();
       checks.push_back([=](OpBuilder &b, Location loc) -> Value {
@@ -297,11 +306,11 @@ void OperandChecks::addFor(CopyPagesOp op) {
   }
   if (source != dest &&
       cast<CacheType>(source.getType()).getFormat().getHasGlobalScale())
-    addCall("same_global_scale",
-            [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-              return {getGlobalScale(b, loc, source),
-                      getGlobalScale(b, loc, dest)};
-            });
+    addReadingCall("same_global_scale",
+                   [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+                     return {getGlobalScale(b, loc, source),
+                             getGlobalScale(b, loc, dest)};
+                   });
 }
 
 void OperandChecks::addFor(GatherOp op) {
@@ -310,9 +319,10 @@ void OperandChecks::addFor(GatherOp op) {
   addSize(op.getScales(), 0, seqLens, 0);
   addSize(op.getScales(), 1, data, 1);
   addBlockTable(op.getBlockTable(), seqLens, op.getCache());
-  addCall("max_len", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-    return {seqLens, getSize(b, loc, data, 1)};
-  });
+  addReadingCall("max_len",
+                 [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+                   return {seqLens, getSize(b, loc, data, 1)};
+                 });
 }
 
 void OperandChecks::addFor(AttentionOp op) {
@@ -341,11 +351,13 @@ void OperandChecks::addFor(AttentionOp op) {
   // Of a part, the lengths of the whole may go past the part.
   bool isPart = bool(op.getKvOffset());
   if (seqLens)
-    addCall("max_len", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-      Value most = isPart ? getInt(b, loc, std::numeric_limits<int32_t>::max())
-                          : getSize(b, loc, k, 1);
-      return {seqLens, most};
-    });
+    addReadingCall(
+        "max_len", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+          Value most = isPart
+                           ? getInt(b, loc, std::numeric_limits<int32_t>::max())
+                           : getSize(b, loc, k, 1);
+          return {seqLens, most};
+        });
 }
 
 void OperandChecks::addFor(DequantAttentionOp op) {
@@ -362,9 +374,10 @@ void OperandChecks::addFor(DequantAttentionOp op) {
   addBlockTable(op.getBlockTable(), seqLens, {op.getKCache(), op.getVCache()});
   if (split) {
     int64_t chunk = *op.getKvSplit();
-    addCall("kv_chunks", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
-      return {seqLens, getInt(b, loc, chunk), getSize(b, loc, output, 0)};
-    });
+    addReadingCall(
+        "kv_chunks", [=](OpBuilder &b, Location loc) -> SmallVector<Value> {
+          return {seqLens, getInt(b, loc, chunk), getSize(b, loc, output, 0)};
+        });
   }
 }
 

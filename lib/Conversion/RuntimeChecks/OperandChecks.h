@@ -17,8 +17,10 @@ public:
   /// checks before it have found good.
   using Check = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location)>;
 
-  OperandChecks(mlir::ModuleOp module, mlir::Operation *op)
-      : module(module), op(op) {}
+  /// With `onHost` the list is that of an operation that runs on a device:
+  /// checks that look into memory are left out.
+  OperandChecks(mlir::ModuleOp module, mlir::Operation *op, bool onHost = false)
+      : module(module), op(op), onHost(onHost) {}
 
   /// Returns the checks in the order in which they run. Fails with an error if
   /// the module has a symbol where a check belongs.
@@ -44,6 +46,9 @@ private:
 
   /// Adds a call of a function of the library of checks.
   void addCall(llvm::StringRef name, Operands operands);
+
+  /// The same, of one that reads memory.
+  void addReadingCall(llvm::StringRef name, Operands operands);
 
   /// Requires size `dim` of `value` to be size `otherDim` of `other`, times
   /// `factor` and plus `more`. Null values and static sizes need no check.
@@ -81,6 +86,7 @@ private:
   mlir::ModuleOp module;
   mlir::Operation *op;
   llvm::SmallVector<Check> checks;
+  bool onHost;
   bool failed = false;
 };
 

@@ -37,6 +37,7 @@ namespace kvq {
 /// | `global_scale` | memref<f32> |
 /// | `same_global_scale` | that of the rows, that of the cache: memref<f32> |
 /// | `size` | dimension, its size, the size accepted |
+/// | `error_word` | four i64 that a kernel stored: kind, index, value, limit |
 ///
 /// `block_table` reads only the entries that a sequence's length covers.
 ///

@@ -1,0 +1,52 @@
+// RUN: kvq-opt %s --kvq-to-nvvm="chip=sm_100a features=+ptx90" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,NVVM
+// RUN: kvq-opt %s --kvq-to-ptx="chip=sm_100a features=+ptx90" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,PTX
+
+// The order matters: checks before deallocation, kernels from buffers, storage
+// and conversions of low-bit floats before nvvm.
+// CHECK: builtin.module(
+// CHECK-NEXT: kvq-verify-handles,
+// CHECK-NEXT: one-shot-bufferize{
+// CHECK-SAME: bufferize-function-boundaries=true
+// CHECK-SAME: function-boundary-type-conversion=identity-layout-map
+// CHECK-NEXT: kvq-insert-runtime-checks{device=true},
+// CHECK: ownership-based-buffer-deallocation
+// CHECK: convert-bufferization-to-memref,
+// CHECK-NEXT: convert-kvq-to-gpu{chip=sm_100a features=+ptx90},
+// CHECK-NEXT: kvq-expand-handles,
+// CHECK-NEXT: kvq-lower-fp-conversions,
+// CHECK-NEXT: kvq-legalize-storage,
+// CHECK-NEXT: canonicalize{
+// CHECK-NEXT: cse,
+// CHECK-NEXT: gpu.module(
+// CHECK-NEXT: canonicalize{
+// CHECK-NEXT: cse,
+// CHECK-NEXT: loop-invariant-code-motion,
+// CHECK-NEXT: convert-nvgpu-to-nvvm,
+// CHECK-NEXT: convert-scf-to-cf{
+// CHECK-NEXT: convert-gpu-to-nvvm{
+// CHECK-NEXT: convert-nvvm-to-llvm,
+// CHECK-NEXT: reconcile-unrealized-casts,
+// CHECK-NEXT: canonicalize{
+// CHECK-NEXT: cse
+// CHECK-NEXT: ),
+// CHECK: convert-linalg-to-loops
+// CHECK: convert-vector-to-scf{
+// CHECK: expand-strided-metadata,
+// CHECK-NEXT: lower-affine,
+// CHECK-NEXT: convert-scf-to-cf{
+// CHECK-NEXT: convert-math-to-llvm{
+// CHECK-NEXT: convert-math-to-libm,
+// CHECK-NEXT: convert-vector-to-llvm{
+// CHECK-NEXT: convert-index-to-llvm{
+// CHECK-NEXT: gpu-to-llvm{
+// CHECK-NEXT: convert-arith-to-llvm{
+// CHECK-NEXT: finalize-memref-to-llvm{
+// CHECK-NEXT: convert-cf-to-llvm{
+// CHECK-NEXT: convert-func-to-llvm{
+// CHECK-NEXT: convert-ub-to-llvm{
+// CHECK-NEXT: reconcile-unrealized-casts,
+// CHECK-NEXT: canonicalize{
+// CHECK-NEXT: cse
+// NVVM-NOT: gpu-module-to-binary
+// PTX-NEXT: gpu-module-to-binary{
+// PTX-SAME: format=isa

@@ -1,0 +1,30 @@
+//===- GPUCode.h - From a module to GPU kernels -----------------*- C++ -*-===//
+
+#ifndef KVQ_TOOLS_KVQ_COMPILE_GPUCODE_H
+#define KVQ_TOOLS_KVQ_COMPILE_GPUCODE_H
+
+#include "kvq/Support/Chip.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace kvq {
+
+/// Lowers a module for a chip by `kvq-to-nvvm`, or by `kvq-to-ptx` with
+/// `toPTX`. `features` is what getChipFeatures returned. Fails, after a
+/// diagnostic, if the module has nothing to make a kernel of.
+llvm::Error lowerForChip(mlir::ModuleOp module, const Chip &chip,
+                         llvm::StringRef features, bool toPTX);
+
+/// The LLVM IR of the kernels of a module lowered by `kvq-to-nvvm`, before
+/// LLVM's optimizations.
+llvm::Expected<std::string> getKernelLLVM(mlir::ModuleOp module);
+
+/// The PTX of the kernels of a module lowered by `kvq-to-ptx`.
+llvm::Expected<std::string> getKernelPTX(mlir::ModuleOp module);
+
+/// Assembles PTX by the program `ptxas` into a cubin.
+llvm::Expected<std::string> assemble(llvm::StringRef ptx, const Chip &chip,
+                                     llvm::StringRef ptxas);
+
+} // namespace kvq
+
+#endif // KVQ_TOOLS_KVQ_COMPILE_GPUCODE_H
