@@ -57,8 +57,12 @@ bool RaceDetector::checkTensor(Warp &warp, const Op &op, unsigned lane,
       return false;
   }
   const char *why = nullptr;
+  // ::after_thread_sync holds back asynchronous instructions; dealloc is none.
+  Visibility fenced = self.role == TensorRole::Release
+                          ? Visibility::TensorBefore
+                          : Visibility::TensorAfter;
   if (!isKnown(warp, lane, earlier.stamp, Visibility::Base) &&
-      !isKnown(warp, lane, earlier.stamp, Visibility::TensorAfter)) {
+      !isKnown(warp, lane, earlier.stamp, fenced)) {
     why = earlier.stamp.warp() == warp.globalIndex &&
                   earlier.role == TensorRole::Load
               ? "no tcgen05.wait::ld lies between the two"
@@ -67,7 +71,7 @@ bool RaceDetector::checkTensor(Warp &warp, const Op &op, unsigned lane,
               ? "no tcgen05.wait::st lies between the two"
               : "nothing orders the two";
   } else if (wantTensorFences && earlier.stamp.warp() != warp.globalIndex &&
-             !isKnown(warp, lane, earlier.stamp, Visibility::TensorAfter)) {
+             !isKnown(warp, lane, earlier.stamp, fenced)) {
     why = isKnown(warp, lane, earlier.stamp, Visibility::TensorBefore)
               ? "a tcgen05.fence::after_thread_sync is missing between the two"
               : "a tcgen05.fence::before_thread_sync or ::after_thread_sync is "

@@ -49,7 +49,6 @@ std::string kernel(const std::string &body) {
       "mov.b32 %r13, 0x08020010;\nsetp.ne.u32 %p7, %r1, %r1;\n" +
           body +
           "\ntcgen05.fence::before_thread_sync;\nbar.sync 0;\n@%p2 bra Z;\n"
-          "tcgen05.fence::after_thread_sync;\n"
           "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r11, 64;\nZ:\n",
       globals);
 }
