@@ -14,7 +14,6 @@ KernelLaunch::KernelLaunch(OpBuilder &host, gpu::GPUModuleOp module,
                            const Chip &chip, Operation *op, StringRef name)
     : host(host), module(module), op(op) {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-  // Equal kernels are found by comparison, so that no place may be part of it.
   Location loc = op->getLoc();
   function = gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
