@@ -2,11 +2,12 @@
 
 #include "kvq/ExecutionEngine/CompiledEntry.h"
 #include "RuntimeReports.h"
-#include "kvq/ExecutionEngine/RuntimeLibraries.h"
+#include "kvq/ExecutionEngine/DeviceMemory.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
 #include "llvm/ADT/SetVector.h"
@@ -57,6 +58,7 @@ void kvq::registerExecutionEngine(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerOpenMPDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
 }
 
 CompiledEntry::CompiledEntry() = default;
@@ -75,7 +77,9 @@ static void replaceReport(ModuleOp module) {
 
 llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
                                                     EntrySignature signature,
-                                                    unsigned optLevel) {
+                                                    unsigned optLevel,
+                                                    GPURuntime gpuRuntime,
+                                                    StringRef gpuLibrary) {
   auto fail = [&](const Twine &what) {
     return llvm::createStringError(llvm::errc::invalid_argument,
                                    "'" + Twine(signature.name) + "': " + what);
@@ -100,7 +104,7 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
   if (!machine)
     return machine.takeError();
 
-  auto libraries = findRuntimeLibraries(module);
+  auto libraries = findRuntimeLibraries(module, gpuRuntime, gpuLibrary);
   if (!libraries)
     return libraries.takeError();
   SmallVector<StringRef> paths(libraries->begin(), libraries->end());
@@ -116,11 +120,19 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
   if (!engine)
     return engine.takeError();
 
-  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner mangle) {
+  bool hasKernels = gpuRuntime != GPURuntime::None;
+  (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner mangle) {
     llvm::orc::SymbolMap symbols;
-    symbols[mangle(kReportName)] = llvm::orc::ExecutorSymbolDef(
-        llvm::orc::ExecutorAddr::fromPtr(&RuntimeReports::report),
-        llvm::JITSymbolFlags::Exported);
+    auto define = [&](StringRef name, auto *function) {
+      symbols[mangle(name)] = llvm::orc::ExecutorSymbolDef(
+          llvm::orc::ExecutorAddr::fromPtr(function),
+          llvm::JITSymbolFlags::Exported);
+    };
+    define(kReportName, &RuntimeReports::report);
+    if (hasKernels) {
+      define("malloc", &DeviceMemory::allocate);
+      define("free", &DeviceMemory::release);
+    }
     return symbols;
   });
   (*engine)->initialize();
@@ -134,6 +146,20 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
   entry.hasStatus = *hasStatus;
   entry.engine = std::move(*engine);
   entry.function = *function;
+  if (hasKernels) {
+    auto registerHost = entry.engine->lookup("mgpuMemHostRegister");
+    auto unregisterHost = entry.engine->lookup("mgpuMemHostUnregister");
+    if (!registerHost || !unregisterHost) {
+      llvm::Error errors = llvm::joinErrors(registerHost.takeError(),
+                                            unregisterHost.takeError());
+      return fail("the library that runs kernels lacks a function: " +
+                  llvm::toString(std::move(errors)));
+    }
+    entry.registerHost =
+        reinterpret_cast<DeviceMemory::Register>(*registerHost);
+    entry.unregisterHost =
+        reinterpret_cast<DeviceMemory::Unregister>(*unregisterHost);
+  }
   return entry;
 }
 
@@ -222,6 +248,14 @@ CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
 
   llvm::Error error = [&] {
     RuntimeReports reports;
+    std::optional<DeviceMemory> memory;
+    if (registerHost) {
+      memory.emplace(registerHost, unregisterHost);
+      for (HostArgument &argument : arguments)
+        if (auto *buffer = std::get_if<HostBuffer>(&argument))
+          memory->add(reinterpret_cast<void *>(buffer->descriptor().front()),
+                      buffer->sizeInBytes());
+    }
     auto start = std::chrono::steady_clock::now();
     function(packed.data());
     callSeconds =

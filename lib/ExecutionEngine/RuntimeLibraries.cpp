@@ -45,8 +45,31 @@ SmallVector<std::string> kvq::getRuntimeLibraries(ModuleOp module) {
   return names;
 }
 
+/// Returns the path of the library that runs kernels.
+static llvm::Expected<std::string> findGPULibrary(GPURuntime runtime,
+                                                  StringRef library) {
+  SmallString<128> path(library);
+  if (path.empty() && runtime == GPURuntime::Emulator) {
+    // Beside the folder of the program, in the build tree and installed.
+    static int anchor;
+    path = llvm::sys::fs::getMainExecutable(nullptr, &anchor);
+    llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, "..", "lib", "libkvq_emu_runtime.so");
+  } else if (path.empty()) {
+    path = KVQ_LLVM_LIBRARY_DIR;
+    llvm::sys::path::append(path, "libmlir_cuda_runtime.so");
+  }
+  if (!llvm::sys::fs::exists(path))
+    return llvm::createStringError(
+        llvm::errc::no_such_file_or_directory,
+        "kernels are run by '" + Twine(path) +
+            "', which does not exist; --gpu-runtime=FILE names another");
+  return std::string(path);
+}
+
 llvm::Expected<SmallVector<std::string>>
-kvq::findRuntimeLibraries(ModuleOp module) {
+kvq::findRuntimeLibraries(ModuleOp module, GPURuntime gpuRuntime,
+                          StringRef gpuLibrary) {
   SmallVector<std::string> paths = getRuntimeLibraries(module);
   for (std::string &name : paths) {
     bool isOpenMP = name == kOpenMPLibrary;
@@ -65,5 +88,11 @@ kvq::findRuntimeLibraries(ModuleOp module) {
               (isOpenMP ? "; --parallel=async needs no OpenMP" : ""));
     name = std::string(path);
   }
+  if (gpuRuntime == GPURuntime::None)
+    return paths;
+  llvm::Expected<std::string> library = findGPULibrary(gpuRuntime, gpuLibrary);
+  if (!library)
+    return library.takeError();
+  paths.push_back(std::move(*library));
   return paths;
 }

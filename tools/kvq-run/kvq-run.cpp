@@ -3,6 +3,7 @@
 #include "kvq/ExecutionEngine/ArgumentNames.h"
 #include "kvq/ExecutionEngine/CPUPipeline.h"
 #include "kvq/ExecutionEngine/CompiledEntry.h"
+#include "kvq/ExecutionEngine/GPUPipeline.h"
 #include "kvq/Tools/ModuleTool.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -27,7 +28,7 @@ static cl::opt<std::string> entryName("entry", cl::Required,
                                       cl::cat(category));
 
 namespace {
-enum class Target { CPU, CPUReference };
+enum class Target { CPU, CPUReference, Emulator, CUDA };
 } // namespace
 
 static cl::opt<Target> target(
@@ -36,7 +37,13 @@ static cl::opt<Target> target(
                           "this processor, vectorized and threaded"),
                clEnumValN(Target::CPUReference, "cpu-reference",
                           "this processor, the plain lowering that defines "
-                          "the meaning")),
+                          "the meaning"),
+               clEnumValN(Target::Emulator, "emu",
+                          "GPU kernels on the emulator; KVQ_EMU_SCHEDULE and "
+                          "KVQ_EMU_CHECK say how it runs"),
+               clEnumValN(Target::CUDA, "cuda",
+                          "GPU kernels on a device, through "
+                          "libmlir_cuda_runtime.so")),
     cl::init(Target::CPU), cl::cat(category));
 
 static cl::list<std::string> argumentTexts(
@@ -74,16 +81,27 @@ static cl::opt<CPUThreads>
             getCPUThreadsValues(), cl::init(CPUThreads::Async),
             cl::cat(category));
 
+static cl::opt<std::string> chip("chip", cl::value_desc("sm_NN"),
+                                 cl::init("sm_80"),
+                                 cl::desc("The chip that kernels are made for"),
+                                 cl::cat(category));
+
+static cl::opt<std::string>
+    gpuRuntime("gpu-runtime", cl::value_desc("FILE.so"),
+               cl::desc("The library that runs kernels, with the mgpu "
+                        "functions of MLIR's GPU runtime libraries"),
+               cl::cat(category));
+
 static cl::opt<unsigned> repeat(
     "repeat", cl::value_desc("N"), cl::init(1),
     cl::desc("Call the function N times, for --report. Memref arguments are "
              "not restored between calls"),
     cl::cat(category));
 
-static cl::opt<unsigned> optLevel(
-    "opt-level", cl::value_desc("0-3"), cl::init(3),
-    cl::desc("How much LLVM optimizes: 0 compiles ten times as fast"),
-    cl::cat(category));
+static cl::opt<unsigned>
+    optLevel("opt-level", cl::value_desc("0-3"), cl::init(3),
+             cl::desc("How much LLVM optimizes: 0 compiles ten times as fast"),
+             cl::cat(category));
 
 static cl::opt<bool> report("report",
                             cl::desc("Print types, sizes and times to the "
@@ -274,6 +292,15 @@ static void printValues(const EntrySignature &signature,
                  << " bytes\n";
 }
 
+static LogicalResult lower(ModuleOp module) {
+  if (target == Target::Emulator || target == Target::CUDA)
+    return lowerForGPU(module, chip);
+  CPULowering lowering;
+  lowering.reference = target == Target::CPUReference;
+  lowering.threads = threads;
+  return lowerForCPU(module, lowering);
+}
+
 /// Does everything between parsing and exit.
 static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
   FailureOr<EntrySignature> signature = EntrySignature::get(module, entryName);
@@ -297,15 +324,16 @@ static llvm::Error run(ModuleOp module, llvm::SourceMgr &sources) {
   keepOnlyEntry(module, entryName);
   requestCInterface(module, entryName);
   Timer lowerTimer;
-  CPULowering lowering;
-  lowering.reference = target == Target::CPUReference;
-  lowering.threads = threads;
-  if (failed(lowerForCPU(module, lowering)))
+  if (failed(lower(module)))
     return diagnosedError();
   double lowerSeconds = lowerTimer.seconds();
 
   Timer compileTimer;
-  auto entry = CompiledEntry::create(module, std::move(*signature), optLevel);
+  GPURuntime runtime = target == Target::Emulator ? GPURuntime::Emulator
+                       : target == Target::CUDA   ? GPURuntime::CUDA
+                                                  : GPURuntime::None;
+  auto entry = CompiledEntry::create(module, std::move(*signature), optLevel,
+                                     runtime, gpuRuntime);
   if (!entry)
     return entry.takeError();
   double compileSeconds = compileTimer.seconds();

@@ -5,6 +5,7 @@
 
 #include "kvq/ExecutionEngine/EntrySignature.h"
 #include "kvq/ExecutionEngine/HostBuffer.h"
+#include "kvq/ExecutionEngine/RuntimeLibraries.h"
 #include "llvm/ADT/FunctionExtras.h"
 #include <variant>
 
@@ -50,10 +51,13 @@ public:
   /// Compiles the module for the processor it runs on. `signature` is that of
   /// the function before lowering; the lowered one may have one more result,
   /// an i32 status. Emits an error at the function if its lowered form is a
-  /// different one.
-  static llvm::Expected<CompiledEntry> create(mlir::ModuleOp module,
-                                              EntrySignature signature,
-                                              unsigned optLevel = 3);
+  /// different one. Kernels of the module are run by `gpuRuntime`, as
+  /// findRuntimeLibraries finds it; the memory of arguments, and what the
+  /// function allocates, is then made accessible to them.
+  static llvm::Expected<CompiledEntry>
+  create(mlir::ModuleOp module, EntrySignature signature, unsigned optLevel = 3,
+         GPURuntime gpuRuntime = GPURuntime::None,
+         llvm::StringRef gpuLibrary = "");
   CompiledEntry(CompiledEntry &&);
   ~CompiledEntry();
 
@@ -78,6 +82,9 @@ private:
   double callSeconds = 0;
   std::unique_ptr<mlir::ExecutionEngine> engine;
   void (*function)(void **) = nullptr;
+  /// What makes memory accessible to kernels; null without kernels.
+  void (*registerHost)(void *, uint64_t) = nullptr;
+  void (*unregisterHost)(void *) = nullptr;
 };
 
 } // namespace kvq

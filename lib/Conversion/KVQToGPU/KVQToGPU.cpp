@@ -154,6 +154,7 @@ void ConvertKVQToGPU::runOnOperation() {
   KernelTarget target{module, *chipOrError};
   for (Operation *op : operations) {
     OpBuilder host(op);
+    LogicalResult status = success();
     bool isKnown =
         llvm::TypeSwitch<Operation *, bool>(op)
             .Case<AppendOp, ConvertScaleLayoutOp, CopyPagesOp, DequantizeOp,
@@ -162,6 +163,10 @@ void ConvertKVQToGPU::runOnOperation() {
                   emitKernel(op, host, target);
                   return true;
                 })
+            .Case([&](DequantAttentionOp op) {
+              status = emitKernel(op, host, target);
+              return true;
+            })
             .Default([](Operation *) { return false; });
     if (!isKnown) {
       op->emitOpError("has no GPU kernel; convert-kvq-to-gpu accepts the "
@@ -169,6 +174,8 @@ void ConvertKVQToGPU::runOnOperation() {
                       "kvq.dequant_attention");
       return signalPassFailure();
     }
+    if (failed(status))
+      return signalPassFailure();
     op->erase();
   }
   freeErrorWords(root);

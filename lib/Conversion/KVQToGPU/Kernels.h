@@ -27,6 +27,10 @@ void emitKernel(ConvertScaleLayoutOp op, mlir::OpBuilder &host,
                 KernelTarget target);
 void emitKernel(CopyPagesOp op, mlir::OpBuilder &host, KernelTarget target);
 
+/// Fails with an error if the operation has no kernel.
+mlir::LogicalResult emitKernel(DequantAttentionOp op, mlir::OpBuilder &host,
+                               KernelTarget target);
+
 /// Parts of names of kernels.
 std::string getName(KVFormatInterface format);
 std::string getName(CacheType type);

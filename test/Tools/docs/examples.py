@@ -109,6 +109,11 @@ def check_pass_example(where, flag, example):
         )
     check_parses(where, before)
     result = run(before, flag)
+    if "unable to schedule pass" in result.stderr:
+        # A pass over functions has to be told which.
+        result = run(
+            before, f"--pass-pipeline=builtin.module(func.func({flag[2:]}))"
+        )
     if error:
         if result.returncode == 0 or error.group(1) not in result.stderr:
             raise SystemExit(

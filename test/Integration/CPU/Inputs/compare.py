@@ -11,15 +11,15 @@ F32_BOUND = 1e-5
 ROUNDOFF = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
 
 
-def check_close(found, expected, element="f32", what="output"):
-    """Relative L2 error of all elements together. A row that the oracle says is
-    exactly 0 has to be."""
+def check_close(found, expected, element="f32", what="output", within=F32_BOUND):
+    """Relative L2 error of all elements together: `within`, and what the last
+    rounding adds. A row that the oracle says is exactly 0 has to be."""
     found = np.asarray(found).astype(np.float64)
     assert found.shape == expected.shape, (what, found.shape, expected.shape)
     assert np.isfinite(found).all(), (what, found)
     error = np.linalg.norm((found - expected).ravel())
     norm = np.linalg.norm(expected.ravel())
-    bound = F32_BOUND + ROUNDOFF[element]
+    bound = within + ROUNDOFF[element]
     # f16 is denormal below 2^-14: its steps of 2^-24 round by half of that.
     floor = 2.0**-25 * np.sqrt(found.size) if element == "f16" else 0.0
     assert error <= bound * norm + floor, (what, error / norm if norm else error, bound)

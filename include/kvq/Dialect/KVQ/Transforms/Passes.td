@@ -306,7 +306,7 @@ def SelectMMA : InterfacePass<"kvq-select-mma", "mlir::FunctionOpInterface"> {
     its source. Choices, and faster kinds that have no kernel yet, are reported
     as remarks.
 
-    Example, with chip=sm_90a:
+    Example:
 
     ```mlir
     func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
@@ -320,7 +320,20 @@ def SelectMMA : InterfacePass<"kvq-select-mma", "mlir::FunctionOpInterface"> {
           scale(%scale) outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
       return %0 : tensor<2x1x8x128xf16>
     }
-    // the operation gets {pv = #kvq.mma_kind<bf16>, qk = #kvq.mma_kind<f16>}
+    // becomes
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                 %v: !kvq.cache<value, 16x8x128, mxfp4, NHD, linear>,
+                 %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32,
+                 %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                          !kvq.cache<value, 16x8x128, mxfp4, NHD, linear>)
+          block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>)
+          {pv = #kvq.mma_kind<bf16>, qk = #kvq.mma_kind<f16>}
+          -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
     ```
   }];
   let options = [
@@ -346,7 +359,7 @@ def SplitKV : InterfacePass<"kvq-split-kv", "mlir::FunctionOpInterface"> {
     the shape of the block table: neither depends on run-time lengths, so
     results do not depend on the other sequences of a batch.
 
-    Example, with split-length=512:
+    Example:
 
     ```mlir
     func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, fp8, NHD>,
@@ -402,22 +415,22 @@ def VerifyTarget
     code generation: scale layouts that are not decided, MMA kinds that the chip
     does not have for the format, head_dim off the step of the kernels.
 
-    Example, with chip=sm_80:
+    Example:
 
     ```mlir
-    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, fp8, NHD>,
-                 %v: !kvq.cache<value, 16x8x128, fp8, NHD>,
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, bf16, NHD>,
+                 %v: !kvq.cache<value, 16x8x128, bf16, NHD>,
                  %bt: tensor<2x64xi32>, %len: tensor<2xi32>, %scale: f32,
                  %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
       %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
-          caches(%k, %v : !kvq.cache<key, 16x8x128, fp8, NHD>,
-                          !kvq.cache<value, 16x8x128, fp8, NHD>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, bf16, NHD>,
+                          !kvq.cache<value, 16x8x128, bf16, NHD>)
           block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
           scale(%scale) outs(%o : tensor<2x1x8x128xf16>)
           {qk = #kvq.mma_kind<f8>} -> tensor<2x1x8x128xf16>
       return %0 : tensor<2x1x8x128xf16>
     }
-    // error: has qk = f8, which sm_80 does not have for the format
+    // error: has qk = f8, which sm_100a does not have for the format
     ```
   }];
   let options = [

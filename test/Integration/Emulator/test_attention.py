@@ -1,0 +1,130 @@
+# RUN: env KVQ_EMU_CHECK=all %pytest %s
+# REQUIRES: python, emulator
+"""The portable attention kernel on the emulator with all its checks, against
+the float64 oracle: generated cases that cover all pairs of options, chips and
+schedules, and what a batch and the order of pages must not change."""
+
+import copy
+import os
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "CPU", "Inputs"))
+from attention_case import AttentionCase
+from attention_domains import DOMAINS, is_legal
+from pairs import all_pairs
+from placement import moved
+
+CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+SCHEDULES = ("eager", "lazy", *(f"random:{seed}" for seed in range(1, 5)))
+
+#: Relative error: operands of 16 bits, most in one term.
+BOUND = 3e-4
+
+ALL = {**DOMAINS, "chip": CHIPS, "schedule": SCHEDULES}
+CASES = [case for seed in (1, 2, 3) for case in all_pairs(ALL, is_legal, seed=seed)]
+
+
+def name(case):
+    return "-".join(str(v) for v in case.values())
+
+
+def test_count():
+    assert len(CASES) >= 300
+
+
+def check(case, monkeypatch, directory, config):
+    monkeypatch.setenv("KVQ_EMU_SCHEDULE", config["schedule"])
+    return case.check("emu", directory, [f"--chip={config['chip']}"], BOUND)
+
+
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
+def test_pairs(index, monkeypatch, tmp_path):
+    config = CASES[index]
+    check(AttentionCase(config, seed=index), monkeypatch, tmp_path, config)
+
+
+BASE = dict(
+    page=16, k_format="nvfp4", v_format="nvfp4", k_scale_layout="linear",
+    v_scale_layout="interleaved_4", k_dim=128, v_dim=128, kv_layout="HND",
+    kv_heads=2, group=4, queries="several", lengths="edges", mask="causal",
+    softcap=None, sinks=True, split=None, placement="dense", q="bf16", out="f32",
+    lse=True, kind="memref", dynamic=True, chip="sm_100a", schedule="eager")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("chip", ("sm_80", "sm_100a"))
+def test_schedules(chip, schedule, monkeypatch, tmp_path):
+    """The same bits in every schedule."""
+    config = {**BASE, "chip": chip, "schedule": schedule}
+    found = check(AttentionCase(config), monkeypatch, tmp_path / "a", config)
+    config["schedule"] = "eager"
+    eager = check(AttentionCase(config), monkeypatch, tmp_path / "b", config)
+    for name in found:
+        np.testing.assert_array_equal(found[name], eager[name])
+
+
+@pytest.mark.parametrize("formats", (("nvfp4", "nvfp4"), ("mxfp4", "mxfp8"),
+                                     ("fp8", "bf16")), ids="-".join)
+def test_alone(formats, monkeypatch, tmp_path):
+    """A sequence has the same result, bit for bit, without its batch mates."""
+    config = {**BASE, "k_format": formats[0], "v_format": formats[1]}
+    if formats[1] != "nvfp4":
+        config["v_scale_layout"] = "linear"
+    case = AttentionCase(config)
+    together = check(case, monkeypatch, tmp_path / "all", config)
+    for b in range(len(case.seq_lens)):
+        one = copy.copy(case)
+        one.q = case.q[b:b + 1]
+        one.block_table = case.block_table[b:b + 1]
+        one.seq_lens = case.seq_lens[b:b + 1]
+        alone = check(one, monkeypatch, tmp_path / str(b), config)
+        for name in alone:
+            np.testing.assert_array_equal(alone[name][0], together[name][b])
+
+
+class Reordered(AttentionCase):
+    """The same case with its pages elsewhere in the pool."""
+
+    def set_up(self, case, sides):
+        order = np.random.default_rng(5).permutation(case.k_cache.pages)
+        table = case.block_table.copy()
+        used = (table >= 0) & (table < len(order))
+        table[used] = order[table[used]]
+        back = np.argsort(order)
+        sides = {
+            side: moved(cache, cache.data[back],
+                        None if cache.scales is None else cache.scales[back])
+            for side, cache in sides.items()}
+        super().set_up(case._replace(block_table=table), sides)
+
+
+@pytest.mark.parametrize("page", (1, 7, 16, 64))
+def test_page_order(page, monkeypatch, tmp_path):
+    config = {**BASE, "page": page, "v_scale_layout": "linear"}
+    found = check(AttentionCase(config), monkeypatch, tmp_path / "a", config)
+    other = check(Reordered(config), monkeypatch, tmp_path / "b", config)
+    for name in found:
+        np.testing.assert_array_equal(found[name], other[name])
+
+
+@pytest.mark.parametrize("split", (None, 192))
+def test_long(split, monkeypatch, tmp_path):
+    """One page of 1,000 tokens, and a length of 1,000."""
+    config = {**BASE, "page": 1000, "queries": "decode", "lengths": "edges",
+              "split": split}
+    check(AttentionCase(config), monkeypatch, tmp_path, config)
+
+
+@pytest.mark.parametrize("dims", ((576, 512), (40, 24), (16, 576)))
+@pytest.mark.parametrize("chip", ("sm_80", "sm_86", "sm_100a"))
+def test_head_dims(dims, chip, monkeypatch, tmp_path):
+    """Sizes at which a block has fewer warps, and no whole operands."""
+    config = {**BASE, "k_dim": dims[0], "v_dim": dims[1], "k_format": "fp8",
+              "v_format": "fp8", "v_scale_layout": "linear", "chip": chip}
+    if dims[0] % 16 or dims[1] % 16:
+        # The oracle's data come in groups of 16 channels.
+        config["k_dim"], config["v_dim"] = 48, 16
+    check(AttentionCase(config), monkeypatch, tmp_path, config)
