@@ -11,8 +11,7 @@ import emu_harness
 import kernels
 
 # A and B follow each other with a barrier between them; C lives through both.
-KERNEL = kernels.module(
-    """
+KERNEL = kernels.module("""
   llvm.mlir.global internal @slot() {addr_space = 3 : i32, alignment = 4 : i64} : i32
   gpu.func @k(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
@@ -65,8 +64,7 @@ KERNEL = kernels.module(
     }
     gpu.return
   }
-"""
-)
+""")
 PASSES = (
     "--pass-pipeline=builtin.module(gpu.module(gpu.func(kvq-tcgen05-allocate-tmem)),"
     "convert-kvq-tcgen05-to-nvvm)",

@@ -21,15 +21,20 @@ def assembled(body):
 
 
 def test_shift():
-    ptx = assembled("""      %t = kvq_tcgen05.region %base at 120 : !kvq_tcgen05.tmem<128x8xi32>
+    ptx = assembled(
+        """      %t = kvq_tcgen05.region %base at 120 : !kvq_tcgen05.tmem<128x8xi32>
       kvq_tcgen05.shift %t : !kvq_tcgen05.tmem<128x8xi32>
-""")
+"""
+    )
     assert "tcgen05.shift.cta_group::1.down" in ptx
 
 
 def test_shift_a():
     ptx = assembled(PRODUCT + "{shift_a}\n")
-    assert ptx.count("tcgen05.mma.cta_group::1.kind::f16.collector::a::discard.ashift") == 2
+    assert (
+        ptx.count("tcgen05.mma.cta_group::1.kind::f16.collector::a::discard.ashift")
+        == 2
+    )
 
 
 def test_zero_columns():

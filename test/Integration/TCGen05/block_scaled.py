@@ -17,7 +17,10 @@ import layouts
 from layouts import Layout
 
 GRID = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-SCALE_BYTES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E8M0FNU": ml_dtypes.float8_e8m0fnu}
+SCALE_BYTES = {
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+}
 
 
 def rng(*seed):
@@ -67,20 +70,26 @@ def test_product(name, accumulate):
     generator = rng(name)
 
     def matrix(rows):
-        return GRID[generator.integers(0, 8, (rows, k))] * generator.choice([-1, 1], (rows, k))
+        return GRID[generator.integers(0, 8, (rows, k))] * generator.choice(
+            [-1, 1], (rows, k)
+        )
 
     a, b = matrix(128), matrix(n)
     rows_b = 256 if n > 128 else 128
     per_k = k // block
     columns = -(-per_k // 4) * 4
-    sa, sb = scales(generator, (128, per_k), scale), scales(generator, (n, per_k), scale)
+    sa, sb = scales(generator, (128, per_k), scale), scales(
+        generator, (n, per_k), scale
+    )
     image = np.full(47104, layouts.POISON, np.uint8)
     words = generator.integers(0, 2**32, (128, 512), dtype=np.uint32)
     text, want = "", words.copy()
 
     def scale_tile(at, values, rows):
         data = np.full((rows, columns), 0x7F if scale == "f8E4M3FN" else 0xFF, np.uint8)
-        data[: values.shape[0], :per_k] = values.astype(SCALE_BYTES[scale]).view(np.uint8)
+        data[: values.shape[0], :per_k] = values.astype(SCALE_BYTES[scale]).view(
+            np.uint8
+        )
         layouts.write_scales(image, at, data)
         return data
 

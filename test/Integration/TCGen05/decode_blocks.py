@@ -24,7 +24,9 @@ E4M3 = ml_dtypes.float8_e4m3fn
 
 
 def random_nvfp4(generator, rows):
-    values = GRID[generator.integers(0, 8, (rows, DIM))] * generator.choice([-1, 1], (rows, DIM))
+    values = GRID[generator.integers(0, 8, (rows, DIM))] * generator.choice(
+        [-1, 1], (rows, DIM)
+    )
     scales = generator.uniform(0.05, 4, (rows, DIM // BLOCK)).astype(E4M3)
     return values, scales
 
@@ -57,7 +59,9 @@ class Text:
         return self(f"arith.{name} {a}, {b} : {type}")
 
     def pointer(self, base, offset, space=3):
-        return self(f"llvm.getelementptr {base}[{offset}] : (!llvm.ptr<{space}>, i32) -> !llvm.ptr<{space}>, i8")
+        return self(
+            f"llvm.getelementptr {base}[{offset}] : (!llvm.ptr<{space}>, i32) -> !llvm.ptr<{space}>, i8"
+        )
 
     def text(self):
         return "\n".join(self.lines) + "\n"
@@ -90,23 +94,37 @@ def split_text():
     e = Text()
     row, block = e.op("shrui", "%tid", 3), e.op("andi", "%tid", 7)
     offset = e.op("muli", "%tid", 64)
-    x = e(f"llvm.load {e.pointer('%tin', offset, 1)} {{alignment = 16 : i64}} : !llvm.ptr<1> -> vector<16xf32>")
+    x = e(
+        f"llvm.load {e.pointer('%tin', offset, 1)} {{alignment = 16 : i64}} : !llvm.ptr<1> -> vector<16xf32>"
+    )
     xs = [e(f"vector.extract {x}[{j}] : f32 from vector<16xf32>") for j in range(BLOCK)]
     six, zero = e.constant(6, "f32"), e.constant(0, "f32")
     for term in range(2):
         most = zero
         for value in xs:
-            magnitude = e(f"arith.maximumf {value}, {e(f'arith.negf {value} : f32')} : f32")
+            magnitude = e(
+                f"arith.maximumf {value}, {e(f'arith.negf {value} : f32')} : f32"
+            )
             most = e(f"arith.maximumf {most}, {magnitude} : f32")
         unrounded = e(f"arith.divf {most}, {six} : f32")
-        pair = e(f"nvvm.convert.f32x2.to.f8x2 {zero}, {unrounded} {{rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>}} : vector<2xi8> (f8E4M3FN)")
+        pair = e(
+            f"nvvm.convert.f32x2.to.f8x2 {zero}, {unrounded} {{rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>}} : vector<2xi8> (f8E4M3FN)"
+        )
         byte = e(f"vector.extract {pair}[0] : i8 from vector<2xi8>")
-        halves = e(f"nvvm.convert.f8x2.to.f16x2 {pair} : vector<2xi8> (f8E4M3FN) -> vector<2xf16>")
-        scale = e(f"arith.extf {e(f'vector.extract {halves}[0] : f16 from vector<2xf16>')} : f16 to f32")
+        halves = e(
+            f"nvvm.convert.f8x2.to.f16x2 {pair} : vector<2xi8> (f8E4M3FN) -> vector<2xf16>"
+        )
+        scale = e(
+            f"arith.extf {e(f'vector.extract {halves}[0] : f16 from vector<2xf16>')} : f16 to f32"
+        )
         some = e(f"arith.cmpf ogt, {scale}, {zero} : f32")
         n = e.op("addi", row, 8 * term)
         # Row n, block b of the tile: chunk b / 2 of 16 bytes, half b % 2.
-        at = e.op("addi", e.op("muli", e.op("andi", n, 7), 16), e.op("muli", e.op("shrui", n, 3), 128))
+        at = e.op(
+            "addi",
+            e.op("muli", e.op("andi", n, 7), 16),
+            e.op("muli", e.op("shrui", n, 3), 128),
+        )
         at = e.op("addi", at, e.op("muli", e.op("shrui", block, 1), 256))
         at = e.op("addi", at, e.op("muli", e.op("andi", block, 1), 8))
         to = e.pointer("%smem", e.op("addi", at, BASE_Q))
@@ -116,18 +134,30 @@ def split_text():
             for value in (xs[j + 1], xs[j]):
                 quotient = e(f"arith.divf {value}, {scale} : f32")
                 codes.append(e(f"arith.select {some}, {quotient}, {zero} : f32"))
-            packed = e(f"nvvm.convert.f32x2.to.f4x2 {codes[0]}, {codes[1]} : i8 (f4E2M1FN)")
-            place = e(f"llvm.getelementptr {to}[{j // 2}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8")
+            packed = e(
+                f"nvvm.convert.f32x2.to.f4x2 {codes[0]}, {codes[1]} : i8 (f4E2M1FN)"
+            )
+            place = e(
+                f"llvm.getelementptr {to}[{j // 2}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8"
+            )
             e.do(f"llvm.store {packed}, {place} : i8, !llvm.ptr<3>")
-            decoded = e(f"nvvm.convert.f4x2.to.f16x2 {packed} : i8 (f4E2M1FN) -> vector<2xf16>")
+            decoded = e(
+                f"nvvm.convert.f4x2.to.f16x2 {packed} : i8 (f4E2M1FN) -> vector<2xf16>"
+            )
             for h in range(2):
-                wide = e(f"arith.extf {e(f'vector.extract {decoded}[{h}] : f16 from vector<2xf16>')} : f16 to f32")
+                wide = e(
+                    f"arith.extf {e(f'vector.extract {decoded}[{h}] : f16 from vector<2xf16>')} : f16 to f32"
+                )
                 product = e(f"arith.mulf {wide}, {scale} : f32")
                 rest.append(e(f"arith.subf {xs[j + h]}, {product} : f32"))
         # Scale (n, block) of the 128x4 blocks.
-        at = e.op("addi", e.op("muli", e.op("shrui", block, 2), 512), e.op("muli", n, 16))
+        at = e.op(
+            "addi", e.op("muli", e.op("shrui", block, 2), 512), e.op("muli", n, 16)
+        )
         at = e.op("addi", at, e.op("andi", block, 3))
-        e.do(f"llvm.store {byte}, {e.pointer('%smem', e.op('addi', at, BASE_SQ))} : i8, !llvm.ptr<3>")
+        e.do(
+            f"llvm.store {byte}, {e.pointer('%smem', e.op('addi', at, BASE_SQ))} : i8, !llvm.ptr<3>"
+        )
         xs = rest
     return e.text()
 
@@ -183,7 +213,9 @@ def test_scores():
                                  check="all")[2]  # fmt: skip
         got = out.view(np.float32)[:, :16].astype(np.float64)
         for term in range(2):
-            assert error(got[:, 8 * term : 8 * term + 8], exact_k @ terms[term].T) < 1e-6
+            assert (
+                error(got[:, 8 * term : 8 * term + 8], exact_k @ terms[term].T) < 1e-6
+            )
         one, two = error(got[:, :8], exact), error(got[:, :8] + got[:, 8:], exact)
         # About 10% with one term and 1% with two.
         assert 0.05 < one < 0.15 and two < 0.015, (one, two)
@@ -212,16 +244,24 @@ def expand_text():
     mx = e.op("shrui", thread, 3)
     words = {}
     for g in range(4):
-        token = e.op("addi", e.op("muli", half, 64), e.op("addi", e.op("muli", e.op("andi", mx, 1), 8), 16 * g))
+        token = e.op(
+            "addi",
+            e.op("muli", half, 64),
+            e.op("addi", e.op("muli", e.op("andi", mx, 1), 8), 16 * g),
+        )
         token = e.op("addi", token, e.op("andi", thread, 7))
         chunk = e.op("addi", e.op("muli", c2, 2), e.op("shrui", mx, 1))
         linear = e.op("addi", e.op("muli", token, 64), e.op("muli", chunk, 16))
         swizzle = e.op("muli", e.op("andi", e.op("shrui", linear, 7), 3), 16)
         address = e.pointer("%smem", e.op("xori", linear, swizzle))
-        loaded = e(f"nvvm.ldmatrix {address} {{num = 4 : i32, layout = #nvvm.mma_layout<col>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>, eltType = #nvvm.ld_st_matrix_elt_type<b16>}} : (!llvm.ptr<3>) -> !llvm.struct<(i32,i32,i32,i32)>")
+        loaded = e(
+            f"nvvm.ldmatrix {address} {{num = 4 : i32, layout = #nvvm.mma_layout<col>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>, eltType = #nvvm.ld_st_matrix_elt_type<b16>}} : (!llvm.ptr<3>) -> !llvm.struct<(i32,i32,i32,i32)>"
+        )
         for jj in range(2):
             for x in range(2):
-                word = e(f"llvm.extractvalue {loaded}[{2 * jj + x}] : !llvm.struct<(i32,i32,i32,i32)>")
+                word = e(
+                    f"llvm.extractvalue {loaded}[{2 * jj + x}] : !llvm.struct<(i32,i32,i32,i32)>"
+                )
                 pairs = e('llvm.inline_asm "{ .reg .b8 b0, b1, b2, b3; mov.b32 {b0, b1, b2, b3}, $4; '
                           "cvt.rn.f16x2.e2m1x2 $0, b0; cvt.rn.f16x2.e2m1x2 $1, b1; "
                           'cvt.rn.f16x2.e2m1x2 $2, b2; cvt.rn.f16x2.e2m1x2 $3, b3; }", "=r,=r,=r,=r,r" '
@@ -229,22 +269,40 @@ def expand_text():
                 for t in range(2):
                     # The scale of token 64 half + 16 g + 8 x + 2 i + t and of
                     # the block of channels that byte 16 (2 c2 + jj) + 2 a is in.
-                    row = e.op("addi", e.op("muli", half, 64), e.op("addi", e.op("muli", i, 2), 16 * g + 8 * x + t))
-                    block = e.op("addi", e.op("muli", c2, 4), e.op("addi", e.op("shrui", a, 2), 2 * jj))
-                    at = e.op("addi", e.op("addi", e.op("muli", row, 8), block), BASE_SV)
+                    row = e.op(
+                        "addi",
+                        e.op("muli", half, 64),
+                        e.op("addi", e.op("muli", i, 2), 16 * g + 8 * x + t),
+                    )
+                    block = e.op(
+                        "addi",
+                        e.op("muli", c2, 4),
+                        e.op("addi", e.op("shrui", a, 2), 2 * jj),
+                    )
+                    at = e.op(
+                        "addi", e.op("addi", e.op("muli", row, 8), block), BASE_SV
+                    )
                     byte = e(f"llvm.load {e.pointer('%smem', at)} : !llvm.ptr<3> -> i8")
                     both = e(f"vector.broadcast {byte} : i8 to vector<2xi8>")
-                    scale = e(f"nvvm.convert.f8x2.to.f16x2 {both} : vector<2xi8> (f8E4M3FN) -> vector<2xf16>")
+                    scale = e(
+                        f"nvvm.convert.f8x2.to.f16x2 {both} : vector<2xi8> (f8E4M3FN) -> vector<2xf16>"
+                    )
                     for h in range(2):
-                        bits = e(f"llvm.extractvalue {pairs}[{2 * t + h}] : !llvm.struct<(i32,i32,i32,i32)>")
+                        bits = e(
+                            f"llvm.extractvalue {pairs}[{2 * t + h}] : !llvm.struct<(i32,i32,i32,i32)>"
+                        )
                         value = e(f"llvm.bitcast {bits} : i32 to vector<2xf16>")
                         product = e(f"arith.mulf {value}, {scale} : vector<2xf16>")
-                        words[jj, 8 * g + 4 * x + 2 * h + t] = e(f"llvm.bitcast {product} : vector<2xf16> to i32")
+                        words[jj, 8 * g + 4 * x + 2 * h + t] = e(
+                            f"llvm.bitcast {product} : vector<2xf16> to i32"
+                        )
     for jj in range(2):
         elements = ", ".join(words[jj, r] for r in range(32))
         vector = e(f"vector.from_elements {elements} : vector<32xi32>")
         lane = f" {{lane = {16 * jj} : i64}}" if jj else ""
-        e.do(f"kvq_tcgen05.store shape_16x256b {vector} to %a warp(%warp){lane} : vector<32xi32>, !kvq_tcgen05.tmem<128x128xf16>")
+        e.do(
+            f"kvq_tcgen05.store shape_16x256b {vector} to %a warp(%warp){lane} : vector<32xi32>, !kvq_tcgen05.tmem<128x128xf16>"
+        )
     e.do("kvq_tcgen05.wait store")
     return e.text()
 

@@ -74,7 +74,11 @@ def test_load(shape, count, packed):
     registers, lane, split, column, width = setup(shape, count, packed)
     words = rng("load", shape, count).integers(0, 2**32, (128, 512), dtype=np.uint32)
     out = np.zeros((128, registers), np.uint32)
-    region = "!kvq_tcgen05.tmem<128x512xf16, word>" if packed else "!kvq_tcgen05.tmem<128x512xi32>"
+    region = (
+        "!kvq_tcgen05.tmem<128x512xf16, word>"
+        if packed
+        else "!kvq_tcgen05.tmem<128x512xi32>"
+    )
     vector = f"vector<{2 * registers}xf16>" if packed else f"vector<{registers}xi32>"
     text = f"""
     %r = kvq_tcgen05.region %base at 0 : {region}
@@ -95,7 +99,9 @@ def test_load(shape, count, packed):
                 want[thread, r] = (low & 0xFFFF) | (high & 0xFFFF) << 16
             else:
                 want[thread, r] = words[at, column + col]
-    for schedule, got in zip(SCHEDULES, kernels.run_threads(text, words, out, SCHEDULES)):
+    for schedule, got in zip(
+        SCHEDULES, kernels.run_threads(text, words, out, SCHEDULES)
+    ):
         assert (got == want).all(), schedule
 
 
@@ -103,10 +109,16 @@ def test_load(shape, count, packed):
 def test_store(shape, count, packed):
     registers, lane, split, column, width = setup(shape, count, packed)
     words = rng("store", shape, count).integers(0, 2**32, (128, 512), dtype=np.uint32)
-    values = rng("values", shape, count).integers(0, 2**32, (128, registers), dtype=np.uint32)
+    values = rng("values", shape, count).integers(
+        0, 2**32, (128, registers), dtype=np.uint32
+    )
     image = np.zeros(-(-values.nbytes // 2048) * 2048, np.uint8)
     image[: values.nbytes] = values.reshape(-1).view(np.uint8)
-    region = "!kvq_tcgen05.tmem<128x512xf16, word>" if packed else "!kvq_tcgen05.tmem<128x512xi32>"
+    region = (
+        "!kvq_tcgen05.tmem<128x512xf16, word>"
+        if packed
+        else "!kvq_tcgen05.tmem<128x512xi32>"
+    )
     vector = f"vector<{2 * registers}xf16>" if packed else f"vector<{registers}xi32>"
     read = "".join(kernels.READ.format(c=c, columns=512) for c in range(0, 512, 32))
     text = f"""
@@ -163,7 +175,9 @@ def test_copy(name, source):
     k = 32 * 8 // layout.bits(element)
     generator = rng(name, source)
     grid = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = grid[generator.integers(0, 8, (rows, k))] * generator.choice([-1, 1], (rows, k))
+    values = grid[generator.integers(0, 8, (rows, k))] * generator.choice(
+        [-1, 1], (rows, k)
+    )
     image = np.full(32768, layouts.POISON, np.uint8)
     layouts.write_tile(image, 1024, values, element, layout)
     words = generator.integers(0, 2**32, (128, 64), dtype=np.uint32)
@@ -207,7 +221,10 @@ def test_element_vectors():
 def test_windows():
     """Regions of one and of two quarters, and a cast between lanes."""
     words = rng("windows").integers(0, 2**32, (128, 32), dtype=np.uint32)
-    high, single = "!kvq_tcgen05.tmem<64x8xf32, lane = 64>", "!kvq_tcgen05.tmem<32x8xf32, lane = 96>"
+    high, single = (
+        "!kvq_tcgen05.tmem<64x8xf32, lane = 64>",
+        "!kvq_tcgen05.tmem<32x8xf32, lane = 96>",
+    )
     read = kernels.READ.format(c=0, columns=32)
     text = f"""
     %r = kvq_tcgen05.region %base at 16 : {high}

@@ -38,9 +38,26 @@ def check(results, want):
         )
 
 
-def product(kind, element_a, element_b, m, n, k, layout_a=None, layout_b=None,
-            d="f32", lane=0, ws=False, accumulate=None, d_scale=1.0, attributes="", operands="",
-            expect=None, disabled=(), before=""):
+def product(
+    kind,
+    element_a,
+    element_b,
+    m,
+    n,
+    k,
+    layout_a=None,
+    layout_b=None,
+    d="f32",
+    lane=0,
+    ws=False,
+    accumulate=None,
+    d_scale=1.0,
+    attributes="",
+    operands="",
+    expect=None,
+    disabled=(),
+    before="",
+):
     """Runs one kvq_tcgen05.mma; `layout_a` None puts A into tensor memory."""
     generator = rng(kind, element_a, element_b, m, n, k)
     a, b = values(generator, (m, k), element_a), values(generator, (n, k), element_b)
@@ -67,7 +84,11 @@ def product(kind, element_a, element_b, m, n, k, layout_a=None, layout_b=None,
         where = lane if m == 64 else None
         layouts.write_operand(words, a_column, a, element_a, narrow, where)
         type_a = f"!kvq_tcgen05.tmem<{m}x{k}x{element_a}" + ", byte" * narrow
-        type_a += (", scattered" if m == 64 else "") + (f", lane = {lane}" if lane else "") + ">"
+        type_a += (
+            (", scattered" if m == 64 else "")
+            + (f", lane = {lane}" if lane else "")
+            + ">"
+        )
         text += f"      %a = kvq_tcgen05.region %base at {a_column} : {type_a}\n"
     type_d = f"!kvq_tcgen05.tmem<{m}x{n}x{d}" + (", word" if d == "f16" else "")
     type_d += {"straight": "", "scattered": ", scattered"}.get(placement, ", folded")
@@ -145,7 +166,9 @@ def test_operands(name):
 @pytest.mark.parametrize("d", ["f32", "f16"])
 def test_accumulate(d, accumulate):
     layout = Layout("k", "b64")
-    product("f16", "f16", "f16", 128, 16, 32, layout, layout, d=d, accumulate=accumulate)
+    product(
+        "f16", "f16", "f16", 128, 16, 32, layout, layout, d=d, accumulate=accumulate
+    )
 
 
 def test_f16_accumulator_of_e4m3():

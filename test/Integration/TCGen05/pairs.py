@@ -15,7 +15,9 @@ BYTES, COLUMNS, BASE_B = 40960, 256, 32768
 
 
 def matrix(generator, rows, k):
-    return GRID[generator.integers(0, 8, (rows, k))] * generator.choice([-1, 1], (rows, k))
+    return GRID[generator.integers(0, 8, (rows, k))] * generator.choice(
+        [-1, 1], (rows, k)
+    )
 
 
 def check(results, want):
@@ -81,7 +83,9 @@ def test_block_scaled():
     for cta in range(2):
         rows = slice(128 * cta, 128 * cta + 128)
         layouts.write_tile(images[cta], 0, a[rows], "f4E2M1FN", layout)
-        layouts.write_tile(images[cta], BASE_B, b[16 * cta : 16 * cta + 16], "f4E2M1FN", layout)
+        layouts.write_tile(
+            images[cta], BASE_B, b[16 * cta : 16 * cta + 16], "f4E2M1FN", layout
+        )
         data_a = sa[rows].astype(e4m3).view(np.uint8)
         for at, column, data in ((8192, 64, data_a), (10240, 72, data_b)):
             layouts.write_scales(images[cta], at, data)
@@ -90,11 +94,22 @@ def test_block_scaled():
                     word = data[m, 4 * group : 4 * group + 4].copy().view(np.uint32)[0]
                     want[cta, m % 32 :: 32, column + 4 * group + m // 32] = word
         layouts.write_accumulator(want[cta], 0, exact[rows])
-    tile_a, tile_b = "!kvq_tcgen05.tile<128x128xf4E2M1FN, k, b64>", "!kvq_tcgen05.tile<16x128xf4E2M1FN, k, b64>"
-    scale_tile, scales = "!kvq_tcgen05.scale_tile<128x8xf8E4M3FN>", "!kvq_tcgen05.scales<128x8xf8E4M3FN>"
+    tile_a, tile_b = (
+        "!kvq_tcgen05.tile<128x128xf4E2M1FN, k, b64>",
+        "!kvq_tcgen05.tile<16x128xf4E2M1FN, k, b64>",
+    )
+    scale_tile, scales = (
+        "!kvq_tcgen05.scale_tile<128x8xf8E4M3FN>",
+        "!kvq_tcgen05.scales<128x8xf8E4M3FN>",
+    )
     d = "!kvq_tcgen05.tmem<128x32xf32>"
     text = ""
-    for name, at, type in (("a", 0, tile_a), ("b", BASE_B, tile_b), ("ta", 8192, scale_tile), ("tb", 10240, scale_tile)):
+    for name, at, type in (
+        ("a", 0, tile_a),
+        ("b", BASE_B, tile_b),
+        ("ta", 8192, scale_tile),
+        ("tb", 10240, scale_tile),
+    ):
         text += f"""      %p{name} = llvm.getelementptr %smem[{at}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
       %{name} = kvq_tcgen05.make_tile %p{name} : !llvm.ptr<3> to {type}
 """

@@ -178,9 +178,13 @@ def frame(text, columns, size, fill=True, group=1):
     """
     stores = ""
     if fill:
-        stores = "".join(FILL.format(c=c, columns=columns) for c in range(0, columns, 32))
+        stores = "".join(
+            FILL.format(c=c, columns=columns) for c in range(0, columns, 32)
+        )
     meet = CLUSTER_BARRIER if group == 2 else ""
-    words = dict(columns=columns, bytes=size, words=128 * columns, group=group, meet=meet)
+    words = dict(
+        columns=columns, bytes=size, words=128 * columns, group=group, meet=meet
+    )
     return module(
         GLOBALS.format(bytes=size)
         + "  gpu.func @k(%ins: !llvm.ptr<1>, %tins: !llvm.ptr<1>, %outs: !llvm.ptr<1>) kernel "
@@ -211,9 +215,7 @@ def issue_for_pair(body):
     return (
         "    %is_first = arith.cmpi eq, %rank, %c0_i32 : i32\n"
         "    %issues = arith.andi %is_first, %ist0 : i1\n"
-        "    scf.if %issues {\n"
-        + body
-        + "      %both = arith.constant 3 : i16\n"
+        "    scf.if %issues {\n" + body + "      %both = arith.constant 3 : i16\n"
         "      kvq_tcgen05.commit %bar multicast(%both) {cta_group = 2 : i64} : !llvm.ptr<3>\n"
         "    }\n" + WAIT
     )

@@ -38,8 +38,9 @@ class Layout:
 
     WIDTHS = {"none": 16, "b32": 32, "b64": 64, "b128": 128, "b128_atom32": 128}
 
-    def __init__(self, major="k", swizzle="none", padded=False, leading=None,
-                 stride=None):
+    def __init__(
+        self, major="k", swizzle="none", padded=False, leading=None, stride=None
+    ):
         self.major, self.swizzle, self.padded = major, swizzle, padded
         self.width = self.WIDTHS[swizzle]
         self.lines = 4 if swizzle == "b128_atom32" else 8
@@ -73,13 +74,21 @@ class Layout:
         """Byte offset of 16-byte chunk `index` of a line, before the swizzle."""
         width, per = self.width, self.width // 16
         if self.major == "k":
-            return (line % 8 * width + line // 8 * stride
-                    + index // per * leading + index % per * 16)
+            return (
+                line % 8 * width
+                + line // 8 * stride
+                + index // per * leading
+                + index % per * 16
+            )
         a, b = leading, stride
         if self.swizzle == "none":
             a, b = stride, leading
-        return (index // per * a + index % per * 16
-                + line % self.lines * width + line // self.lines * b)
+        return (
+            index // per * a
+            + index % per * 16
+            + line % self.lines * width
+            + line // self.lines * b
+        )
 
     def swizzled(self, x):
         if self.swizzle == "none":
@@ -111,8 +120,9 @@ def write_tile(image, base, values, element, layout):
         matrix = matrix.T
     for line in range(matrix.shape[0]):
         for index in range(matrix.shape[1] // per):
-            chunk = pack_chunk(matrix[line, index * per : (index + 1) * per],
-                               bits, layout.padded)
+            chunk = pack_chunk(
+                matrix[line, index * per : (index + 1) * per], bits, layout.padded
+            )
             at = layout.swizzled(base + layout.chunk(line, index, leading, stride))
             image[at : at + 16] = chunk
 
@@ -140,9 +150,11 @@ def place(placement, m, n, total_n, lane=0):
 
 def write_accumulator(words, column, d, placement="straight", lane=0, kind="f32"):
     rows, n = d.shape
-    bits = {"f32": lambda x: np.float32(x).view(np.uint32),
-            "f16": lambda x: np.float16(x).view(np.uint16),
-            "i32": lambda x: np.int32(x).view(np.uint32)}[kind]
+    bits = {
+        "f32": lambda x: np.float32(x).view(np.uint32),
+        "f16": lambda x: np.float16(x).view(np.uint16),
+        "i32": lambda x: np.int32(x).view(np.uint32),
+    }[kind]
     for m in range(rows):
         for c in range(n):
             at, col = place(placement, m, c, n, lane)
