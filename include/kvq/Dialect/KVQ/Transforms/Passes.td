@@ -439,4 +439,98 @@ def VerifyTarget
   ];
 }
 
+def RaiseAttention
+    : InterfacePass<"kvq-raise-attention", "mlir::FunctionOpInterface"> {
+  let summary = "Recognize attention in linalg as kvq.attention";
+  let description = [{
+    Replaces attention that is written in `linalg` on tensors by
+    `kvq.attention`. What is recognized is what is computed, not how it is
+    written: elements are followed through generics, named operations,
+    transposes, broadcasts and reshapes, and compared as expressions over
+    indices. So products may be named or generic, of any rank, order of
+    dimensions and operands; there may be
+
+    - a scale on queries, keys or scores, by multiplication or division, a
+      constant or a value;
+    - a soft-cap: `a * tanh(b * s)`;
+    - softmax as `linalg.softmax`, or as exponential, to any base, and division
+      by the sum, before or after the product with the values, with or without
+      the maximum;
+    - masks: added, or selected with -inf or a number below -9000 for a score
+      that is masked. Masks by position that keep a band of keys become
+      causality and a window, where a query's position is counted from the end
+      of the keys. Masks of keys past a length that each sequence has become
+      seq_lens, and a query's position is counted from there; the lengths are
+      taken to be at most the number of keys. Others become the mask operand;
+    - grouped queries: by broadcast, by expanded and collapsed dimensions, or by
+      repeated heads.
+
+    Transposes, reshapes and copies are looked through, and those that
+    `kvq.attention` needs are made anew.
+
+    What may change:
+
+    - Roundings between the steps go away: of scores, weights and partial sums
+      that are stored as f16 or bf16, and of a scale that is multiplied into
+      queries or keys.
+    - A row whose keys are all masked by -inf gives 0 rather than NaN. Where the
+      masked score is a finite number such a row gives the mean of the values,
+      so attention is not raised if there may be one, unless `zero-masked-rows`
+      allows that it gives 0.
+    - Scores are assumed to be far from a number that masks: exp(s - m) is 0 for
+      a masked score s and the largest score m.
+
+    What has a softmax between two products and yet is not attention says why in
+    a remark, and stays as it is.
+
+    Example:
+
+    ```mlir
+    func.func @f(%q: tensor<8x4x64xf32>, %k: tensor<8x64x16xf32>, %v: tensor<8x16x64xf32>,
+                 %s0: tensor<8x4x16xf32>, %o0: tensor<8x4x64xf32>) -> tensor<8x4x64xf32> {
+      %zero = arith.constant 0.0 : f32
+      %s1 = linalg.fill ins(%zero : f32) outs(%s0 : tensor<8x4x16xf32>) -> tensor<8x4x16xf32>
+      %s = linalg.batch_matmul ins(%q, %k : tensor<8x4x64xf32>, tensor<8x64x16xf32>)
+          outs(%s1 : tensor<8x4x16xf32>) -> tensor<8x4x16xf32>
+      %p = linalg.softmax dimension(2) ins(%s : tensor<8x4x16xf32>)
+          outs(%s0 : tensor<8x4x16xf32>) -> tensor<8x4x16xf32>
+      %o1 = linalg.fill ins(%zero : f32) outs(%o0 : tensor<8x4x64xf32>) -> tensor<8x4x64xf32>
+      %o = linalg.batch_matmul ins(%p, %v : tensor<8x4x16xf32>, tensor<8x16x64xf32>)
+          outs(%o1 : tensor<8x4x64xf32>) -> tensor<8x4x64xf32>
+      return %o : tensor<8x4x64xf32>
+    }
+    // becomes
+    func.func @f(%arg0: tensor<8x4x64xf32>, %arg1: tensor<8x64x16xf32>,
+        %arg2: tensor<8x16x64xf32>, %arg3: tensor<8x4x16xf32>, %arg4: tensor<8x4x64xf32>)
+        -> tensor<8x4x64xf32> {
+      %expanded = tensor.expand_shape %arg0 [[0], [1, 2], [3]] output_shape [8, 4, 1, 64]
+          : tensor<8x4x64xf32> into tensor<8x4x1x64xf32>
+      %0 = tensor.empty() : tensor<8x16x64xf32>
+      %transposed = linalg.transpose ins(%arg1 : tensor<8x64x16xf32>) outs(%0
+          : tensor<8x16x64xf32>) permutation = [0, 2, 1]
+      %expanded_0 = tensor.expand_shape %transposed [[0], [1, 2], [3]] output_shape [8, 16, 1,
+          64] : tensor<8x16x64xf32> into tensor<8x16x1x64xf32>
+      %expanded_1 = tensor.expand_shape %arg2 [[0], [1, 2], [3]] output_shape [8, 16, 1, 64]
+          : tensor<8x16x64xf32> into tensor<8x16x1x64xf32>
+      %cst = arith.constant 1.000000e+00 : f32
+      %1 = tensor.empty() : tensor<8x4x1x64xf32>
+      %2 = kvq.attention ins(%expanded, %expanded_0, %expanded_1 : tensor<8x4x1x64xf32>,
+          tensor<8x16x1x64xf32>, tensor<8x16x1x64xf32>) scale(%cst) outs(%1
+          : tensor<8x4x1x64xf32>) -> tensor<8x4x1x64xf32>
+      %collapsed = tensor.collapse_shape %2 [[0], [1], [2, 3]] : tensor<8x4x1x64xf32>
+          into tensor<8x4x64xf32>
+      return %collapsed : tensor<8x4x64xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"zeroMaskedRows", "zero-masked-rows", "bool", /*default=*/"false",
+           "Let a row whose keys are all masked by a finite number give 0">
+  ];
+  let dependentDialects = [
+    "kvq::KVQDialect", "mlir::arith::ArithDialect",
+    "mlir::linalg::LinalgDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // KVQ_DIALECT_KVQ_TRANSFORMS_PASSES
