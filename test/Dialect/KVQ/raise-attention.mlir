@@ -3,6 +3,7 @@
 // RUN: kvq-opt %s --pass-pipeline='builtin.module(func.func(kvq-raise-attention))' --split-input-file -o %t.once
 // RUN: kvq-opt %s --pass-pipeline='builtin.module(func.func(kvq-raise-attention,kvq-raise-attention))' --split-input-file | diff - %t.once
 // RUN: kvq-opt %s --pass-pipeline='builtin.module(func.func(kvq-raise-attention))' --split-input-file --remarks-filter='kvq.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kvq-opt %s --pass-pipeline='builtin.module(func.func(kvq-raise-attention,canonicalize,cse),kvq-fuse-dequant-attention)' --split-input-file | FileCheck %s --check-prefix=FUSE
 
 // REMARK: remark: [Passed] RaisedAttention {{.*}} Function=plain {{.*}}'kvq.attention' op replaces attention in linalg
 
@@ -123,6 +124,10 @@ func.func @dynamic(%q: tensor<?x?x8xf32>, %k: tensor<?x8x?xf32>, %v: tensor<?x?x
 
 // Keys past the length of a sequence are masked, over a gathered cache: the
 // gather is read as it lies.
+// FUSE-LABEL: @lengths
+// FUSE-NOT: kvq.gather
+// FUSE: kvq.dequant_attention ins(%{{.*}} : tensor<2x1x4x8xf32>) caches({{.*}}) block_table({{.*}}) seq_lens({{.*}})
+// FUSE-NOT: kvq.gather
 // CHECK-LABEL: @lengths
 // CHECK-SAME: %[[LEN:[a-z0-9]*]]: tensor<2xi32>, %[[Q:[a-z0-9]*]]: tensor<2x1x4x8xf32>
 // CHECK-DAG: %[[K:.*]] = kvq.gather
