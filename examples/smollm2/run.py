@@ -3,14 +3,16 @@
 
   run.py [STEP...]      STEP: prefill, decode (default: both)
 
-For each step and format, kvq-run compiles step.mlir for the CPU, appends the
-captured K and V to an empty paged cache and attends; compare.py then prints the
-size of the cache and the error of the output. Options say which kvq-run to call
-and which lowering.
+For each step and format, kvq-run compiles step.mlir, appends the captured K and V
+to an empty paged cache and attends; compare.py then prints the size of the cache
+and the error of the output. Options say which kvq-run to call, and where it runs:
+with --target=emu in GPU kernels for --chip, on the emulator, with all its checks
+unless KVQ_EMU_CHECK says otherwise.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -53,12 +55,12 @@ def make_pools(folder, name, pages, meta):
     return arguments
 
 
-def run_step(step, kvq_run, target, folder, meta):
+def run_step(step, kvq_run, flags, folder, meta):
     inputs = ["q", "k", "v", "slot_mapping", "block_table", "seq_lens"]
     inputs.append("qo_indptr")
     for name in FORMATS:
         command = [kvq_run, str(HERE / "step.mlir"), f"--entry={name}"]
-        command.append(f"--target={target}")
+        command += flags
         command += [f"--arg={DATA / f'{step}_{part}.npy'}" for part in inputs]
         command.append(f"--arg={meta['scale']}")
         pages = meta["steps"][step]["pages"]
@@ -72,6 +74,15 @@ def run_step(step, kvq_run, target, folder, meta):
     )
 
 
+def emit_ptx(kvq_run, chip, file):
+    """Compiles the step with the kvq-compile that is beside kvq-run."""
+    kvq_compile = pathlib.Path(kvq_run).with_name("kvq-compile")
+    command = [kvq_compile, HERE / "step.mlir", f"--target={chip}", "--emit=ptx"]
+    done = subprocess.run([*command, "-o", file])
+    if done.returncode:
+        sys.exit(f"error: {kvq_compile} exited {done.returncode}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -79,7 +90,15 @@ def main():
     parser.add_argument("steps", nargs="*", metavar="STEP")
     parser.add_argument("--kvq-run", default=shutil.which("kvq-run"))
     parser.add_argument(
-        "--target", default="cpu", choices=["cpu", "cpu-reference"]
+        "--target",
+        default="cpu",
+        choices=["cpu", "cpu-reference", "emu", "cuda"],
+    )
+    parser.add_argument(
+        "--chip", default="sm_100a", help="of the kernels (default: sm_100a)"
+    )
+    parser.add_argument(
+        "--ptx", metavar="FILE", help="write the kernels of all formats as PTX"
     )
     arguments = parser.parse_args()
     if not arguments.kvq_run:
@@ -93,13 +112,19 @@ def main():
                 f"unknown step '{step}', expected one of "
                 + ", ".join(meta["steps"])
             )
+    flags = [f"--target={arguments.target}"]
+    if arguments.target in ("emu", "cuda"):
+        flags.append(f"--chip={arguments.chip}")
+        os.environ.setdefault("KVQ_EMU_CHECK", "all")
+    if arguments.ptx:
+        emit_ptx(arguments.kvq_run, arguments.chip, arguments.ptx)
     for step in steps:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 run_step(
                     step,
                     arguments.kvq_run,
-                    arguments.target,
+                    flags,
                     pathlib.Path(folder),
                     meta,
                 )
