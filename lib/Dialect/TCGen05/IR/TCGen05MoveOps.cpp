@@ -58,6 +58,12 @@ static void printOptionalPosition(OpAsmPrinter &printer, Operation *op,
   printer << ']';
 }
 
+IntegerAttr kvq::tcgen05::detail::getColumnAttr(OpBuilder &builder,
+                                                OpFoldResult column) {
+  auto number = dyn_cast_or_null<IntegerAttr>(dyn_cast<Attribute>(column));
+  return number ? builder.getI64IntegerAttr(number.getInt()) : IntegerAttr();
+}
+
 #define GET_OP_CLASSES
 #include "kvq/Dialect/TCGen05/IR/TCGen05Ops.cpp.inc"
 

@@ -14,6 +14,10 @@ namespace kvq::tcgen05::detail {
 /// Whether `type` is a memref in workgroup memory or an LLVM pointer to it.
 bool isSharedMemory(mlir::Type type);
 
+/// The attribute of a column that is a number, null for one that is a value.
+mlir::IntegerAttr getColumnAttr(mlir::OpBuilder &builder,
+                                mlir::OpFoldResult column);
+
 } // namespace kvq::tcgen05::detail
 
 #define GET_OP_CLASSES

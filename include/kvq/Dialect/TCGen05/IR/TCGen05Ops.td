@@ -62,6 +62,11 @@ def TCGen05_AllocOp : TCGen05EffectOp<"alloc"> {
     OptionalAttr<I64Attr>:$columns,
     TCGen05_CtaGroup:$cta_group
   );
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$slot, "::mlir::ValueRange":$indices), [{
+      build($_builder, $_state, slot, indices, ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $slot (`[` $indices^ `]`)? (`columns` `(` $columns^ `)`)? attr-dict
     `:` type($slot)
@@ -86,6 +91,11 @@ def TCGen05_DeallocOp : TCGen05EffectOp<"dealloc"> {
     OptionalAttr<I64Attr>:$columns,
     TCGen05_CtaGroup:$cta_group
   );
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$base), [{
+      build($_builder, $_state, base, ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $base (`columns` `(` $columns^ `)`)? attr-dict
   }];
@@ -129,6 +139,13 @@ def TCGen05_RegionOp : TCGen05Op<"region"> {
   );
   // An effect keeps apart two regions that are equal but for their place.
   let results = (outs Res<TCGen05_Region, "", [MemAlloc]>:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base,
+                   "::llvm::StringRef":$name), [{
+      build($_builder, $_state, type, base, ::mlir::IntegerAttr(),
+            $_builder.getStringAttr(name));
+    }]>
+  ];
   let assemblyFormat = [{
     $base (`at` $column^)? (`named` $region_name^)? attr-dict
     `:` qualified(type($result))
@@ -173,6 +190,14 @@ def TCGen05_SliceOp : TCGen05Op<"slice", [Pure]> {
     OptionalAttr<I64Attr>:$static_column
   );
   let results = (outs TCGen05_Region:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$source,
+                   "::mlir::OpFoldResult":$column), [{
+      build($_builder, $_state, type, source,
+            ::llvm::dyn_cast<::mlir::Value>(column),
+            detail::getColumnAttr($_builder, column));
+    }]>
+  ];
   let assemblyFormat = [{
     $source `[` custom<Position>($column, $static_column) `]` attr-dict
     `:` qualified(type($source)) `to` qualified(type($result))
@@ -328,6 +353,17 @@ def TCGen05_MMAOp : TCGen05MMAOpBase<"mma", [AttrSizedOperandSegments]> {
     DefaultValuedAttr<TCGen05_CollectorAttr,
                       "::kvq::tcgen05::Collector::Discard">:$collector
   );
+  let builders = [
+    OpBuilder<(ins "::kvq::tcgen05::MMAKind":$kind, "::mlir::Value":$a,
+                   "::mlir::Value":$b, "::mlir::Value":$d,
+                   CArg<"::mlir::Value", "{}">:$accumulate), [{
+      build($_builder, $_state, kind, a, b, d, accumulate, ::mlir::Value(),
+            ::mlir::Value(), /*cta_group=*/1, ::mlir::IntegerAttr(),
+            /*negate_a=*/false, /*negate_b=*/false, /*saturate=*/false,
+            /*shift_a=*/false, /*weight_stationary=*/false,
+            ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $kind
     `ins` `(` $a `,` $b `:` qualified(type($a)) `,` qualified(type($b)) `)`
@@ -490,6 +526,16 @@ def TCGen05_LoadOp : TCGen05Op<"load",
     UnitAttr:$pack
   ));
   let results = (outs AnyVectorOfNonZeroRank:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::kvq::tcgen05::AccessShape":$shape,
+                   "::mlir::Value":$source, "::mlir::OpFoldResult":$column,
+                   "::mlir::Value":$warp, CArg<"int64_t", "0">:$lane), [{
+      build($_builder, $_state, type, shape, source,
+            ::llvm::dyn_cast<::mlir::Value>(column),
+            detail::getColumnAttr($_builder, column), warp,
+            static_cast<uint64_t>(lane), ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $shape $source custom<OptionalPosition>($column, $static_column)
     (`warp` `(` $warp^ `)`)? (`pack` $pack^)? attr-dict
@@ -520,6 +566,17 @@ def TCGen05_StoreOp : TCGen05Op<"store",
     TCGen05_TMemType:$dest), AccessArguments, (ins
     UnitAttr:$unpack
   ));
+  let builders = [
+    OpBuilder<(ins "::kvq::tcgen05::AccessShape":$shape,
+                   "::mlir::Value":$value, "::mlir::Value":$dest,
+                   "::mlir::OpFoldResult":$column, "::mlir::Value":$warp,
+                   CArg<"int64_t", "0">:$lane), [{
+      build($_builder, $_state, shape, value, dest,
+            ::llvm::dyn_cast<::mlir::Value>(column),
+            detail::getColumnAttr($_builder, column), warp,
+            static_cast<uint64_t>(lane), ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $shape $value `to` $dest custom<OptionalPosition>($column, $static_column)
     (`warp` `(` $warp^ `)`)? (`unpack` $unpack^)? attr-dict
