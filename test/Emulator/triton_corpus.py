@@ -262,11 +262,6 @@ def skip_without_descriptors(arch):
         pytest.skip("tensor copies need sm_90")
 
 
-def skip_wgmma(arch, rows):
-    if arch == 90 and rows >= 64:
-        pytest.skip("the emulator does not execute wgmma")
-
-
 def test_descriptor_copy(arch, run):
     skip_without_descriptors(arch)
     x = rng().integers(-100, 100, (40, 80)).astype(np.int32)
@@ -277,7 +272,6 @@ def test_descriptor_copy(arch, run):
 @pytest.mark.parametrize("block", [16, 32, 64, 128])
 def test_persistent_matmul(arch, run, block):
     skip_without_descriptors(arch)
-    skip_wgmma(arch, block)
     m, n, k = block + 8, block + 16, 96
     a = rng().integers(-4, 5, (m, k)).astype(np.float16)
     b = rng().integers(-4, 5, (k, n)).astype(np.float16)
@@ -297,7 +291,6 @@ def test_matmul_fp8(run):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float32"])
 def test_large_matmul(arch, run, dtype):
     """Tiles large enough for the fifth generation's tensor cores."""
-    skip_wgmma(arch, 128)
     dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
     a = rng().integers(-4, 5, (130, 96)).astype(dtype)
     b = rng().integers(-4, 5, (96, 70)).astype(dtype)
@@ -308,7 +301,6 @@ def test_large_matmul(arch, run, dtype):
 
 
 def test_large_attention(arch, run):
-    skip_wgmma(arch, 128)
     n, d = 150, 64
     q, k, v = normal(3, n, d).astype(np.float16)
     got = run("attention", 2, q, k, v, np.zeros((n, d), np.float32), n, d**-0.5,

@@ -79,6 +79,11 @@ static cl::opt<std::string>
               cl::desc("Count warps of these roles together, as in "
                        "0:load,1:mma,2-5:softmax"),
               cl::value_desc("WARP[-WARP]:NAME,.."), cl::cat(category));
+static cl::opt<std::string> perturbText(
+    "perturb",
+    cl::desc("Make approximate functions wrong within their documented error, "
+             "by a hash of this seed and their operands"),
+    cl::value_desc("seed"), cl::cat(category));
 /// What --threads says; see main.
 static unsigned threads = 0;
 static cl::opt<uint64_t> instructionLimit(
@@ -221,6 +226,13 @@ static llvm::Expected<int> run() {
     if (!roles)
       return roles.takeError();
     options.roles = std::move(*roles);
+  }
+  if (!perturbText.empty()) {
+    uint64_t seed = 0;
+    if (StringRef(perturbText).getAsInteger(10, seed))
+      return llvm::createStringError("--perturb=" + perturbText +
+                                     ": expected a number");
+    options.perturb = seed;
   }
   std::optional<MachineModel> machine;
   if (!machineName.empty()) {

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,10 @@ struct Options {
   /// the race check and kernels with floating-point atomics take one, so that
   /// results and reports are the same for every number.
   unsigned threads = 0;
+  /// The seed of errors that approximate functions (ex2, rcp, div.approx, ..)
+  /// get, within what PTX documents for each; without it they are correctly
+  /// rounded. The same inputs give the same error.
+  std::optional<uint64_t> perturb;
   /// Groups of warps that the report counts together.
   std::vector<WarpRole> roles;
   /// Where the text of `vprintf` goes; standard output if empty.

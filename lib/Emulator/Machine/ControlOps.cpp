@@ -1,10 +1,8 @@
 //===- ControlOps.cpp - Branches, calls and the ends of threads -----------===//
 
-#include "kvq/Emulator/Machine/Decoder.h"
+#include "kvq/Emulator/Machine/Calls.h"
 #include "kvq/Emulator/Machine/Lanes.h"
-#include "kvq/Emulator/Machine/Launch.h"
 #include "kvq/Emulator/Machine/Memory.h"
-#include "kvq/Emulator/Machine/Printf.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kvq::emu;
@@ -17,20 +15,6 @@ namespace {
 
 struct TableExtra : OpExtra {
   std::vector<uint32_t> targets;
-};
-
-/// One value that a call passes or returns.
-struct CallValue {
-  /// A register of the caller, or none: then `offset` in the caller's frame.
-  Operand reg;
-  uint32_t offset = 0;
-  uint32_t size = 0;
-};
-
-struct CallExtra : OpExtra {
-  /// The callee where it is known.
-  int32_t function = -1;
-  std::vector<CallValue> arguments, results;
 };
 
 /// What the callee's own registers hold of its `.reg` parameters.
@@ -80,10 +64,6 @@ void sleep(Warp &warp, const Op &, LaneMask) { warp.yield(); }
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
-
-const CallExtra &callOf(const Op &op) {
-  return *static_cast<const CallExtra *>(op.extra);
-}
 
 /// Copies a value of a call between frames. `outer` is the caller's base.
 void copyToCallee(Warp &warp, const CallValue &value, unsigned lane,
@@ -245,102 +225,6 @@ void storeRegisterResults(Warp &warp, const Op &op, LaneMask lanes) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Functions of the system
-//===----------------------------------------------------------------------===//
-
-/// Reads an argument of a call.
-uint64_t argument(Warp &warp, const CallValue &value, unsigned lane) {
-  if (!value.reg.isNone())
-    return warp.values(value.reg)[lane];
-  uint64_t bits = 0;
-  memcpy(&bits,
-         warp.localMemory(lane, warp.localBase() + value.offset + value.size) +
-             warp.localBase() + value.offset,
-         std::min<uint32_t>(8, value.size));
-  return bits;
-}
-
-void setResult(Warp &warp, const CallExtra &call, unsigned lane,
-               uint64_t bits) {
-  if (call.results.empty())
-    return;
-  const CallValue &value = call.results[0];
-  if (!value.reg.isNone()) {
-    warp.destination(value.reg)[lane] = lowBits(bits, value.reg.bits);
-    return;
-  }
-  uint32_t at = warp.localBase() + value.offset;
-  memcpy(warp.localMemory(lane, at + value.size) + at, &bits,
-         std::min<uint32_t>(8, value.size));
-  if (warp.launch.checkWritten)
-    memset(warp.localWritten(lane) + at, 1, value.size);
-}
-
-/// A zero-terminated string of at most 64 KiB at a generic address.
-bool readString(Warp &warp, const Op &op, unsigned lane, uint64_t address,
-                std::string &text) {
-  for (unsigned i = 0; i < 65536; ++i) {
-    Location location;
-    if (!locate(warp, op, lane, Space::Generic, address + i, 1, 1, location))
-      return false;
-    if (!*location.host)
-      return true;
-    text.push_back(static_cast<char>(*location.host));
-  }
-  return true;
-}
-
-void callVprintf(Warp &warp, const Op &op, LaneMask lanes) {
-  const CallExtra &call = callOf(op);
-  forLanes(lanes, [&](unsigned lane) {
-    if (warp.launch.stopped())
-      return;
-    std::string format;
-    uint64_t arguments = argument(warp, call.arguments[1], lane);
-    if (!readString(warp, op, lane, argument(warp, call.arguments[0], lane),
-                    format))
-      return;
-    PrintfSource source;
-    source.read = [&](uint64_t offset, unsigned bytes) -> uint64_t {
-      Location location;
-      if (!locate(warp, op, lane, Space::Generic, arguments + offset, bytes,
-                  bytes, location))
-        return 0;
-      return readBytes(location.host, bytes);
-    };
-    source.string = [&](uint64_t address) {
-      std::string text;
-      readString(warp, op, lane, address, text);
-      return text;
-    };
-    int conversions = 0;
-    std::string text = formatDevice(format, source, conversions);
-    warp.launch.print(warp.cta.cluster, text);
-    setResult(warp, call, lane, static_cast<uint32_t>(conversions));
-  });
-}
-
-/// __assertfail(message, file, line, function, character size).
-void callAssertFail(Warp &warp, const Op &op, LaneMask lanes) {
-  const CallExtra &call = callOf(op);
-  unsigned lane = llvm::countr_zero(lanes);
-  std::string message, file, function;
-  if (!readString(warp, op, lane, argument(warp, call.arguments[0], lane),
-                  message) ||
-      !readString(warp, op, lane, argument(warp, call.arguments[1], lane),
-                  file) ||
-      !readString(warp, op, lane, argument(warp, call.arguments[3], lane),
-                  function))
-    return;
-  warp.report(FindingKind::AssertFailed, op, lane, 0,
-              llvm::formatv("assertion `{0}` failed at {1}:{2}, in {3}",
-                            message, file,
-                            argument(warp, call.arguments[2], lane), function)
-                  .str(),
-              true);
-}
-
 } // namespace
 
 static llvm::Expected<CallValue> decodeCallValue(Decoder &decoder,
@@ -407,15 +291,13 @@ static llvm::Error decodeCall(Decoder &decoder, const ptx::Instruction &inst) {
   const ptx::Function &function = decoder.module.functions[callee.index];
   Handler handler = callDirect;
   if (function.isDeclaration) {
-    if (function.name == "vprintf" && extra->arguments.size() == 2)
-      handler = callVprintf;
-    else if (function.name == "__assertfail" && extra->arguments.size() == 5)
-      handler = callAssertFail;
-    else
+    handler = findSystemCall(decoder, function.name, *extra);
+    if (!handler)
       return decoder.error(inst, "'" + function.name +
                                      "' has no body in this module; of the "
-                                     "system's functions vprintf and "
-                                     "__assertfail are supported");
+                                     "system's functions vprintf, "
+                                     "__assertfail, malloc and free are "
+                                     "supported");
   }
   Op &op = decoder.emit(inst, handler, InstructionClass::Control, {}, {});
   op.extra = extra;

@@ -449,6 +449,11 @@ Operand Decoder::destination(const ptx::Operand &operand, unsigned bits) {
 
 llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   using O = ptx::Opcode;
+  // `mma.sp`, `mma.sp::ordered_metadata`, `wgmma.mma_async.sp`, ...
+  if ((inst.text.starts_with("mma.") || inst.text.starts_with("wgmma.") ||
+       inst.text.starts_with("tcgen05.mma.")) &&
+      inst.text.split(' ').first.contains(".sp"))
+    return error(inst, "sparse products are not supported");
   switch (inst.opcode) {
   case O::Abs:
   case O::Neg:
@@ -609,8 +614,25 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   case O::Tcgen05Mma:
   case O::Tcgen05MmaWs:
   case O::Tcgen05Cp:
+  case O::Tcgen05Shift:
   case O::Tcgen05Commit:
     return decodeTensorMultiply(*this, inst);
+  case O::WgmmaMmaAsync:
+  case O::WgmmaFence:
+  case O::WgmmaCommitGroup:
+  case O::WgmmaWaitGroup:
+    return decodeWarpgroup(*this, inst);
+  case O::ClusterLaunchControlTryCancel:
+  case O::ClusterLaunchControlQueryCancel:
+    return decodeClusterLaunchControl(*this, inst);
+  case O::Alloca:
+  case O::Stacksave:
+  case O::Stackrestore:
+    return decodeStack(*this, inst);
+  case O::MultimemLdReduce:
+  case O::MultimemSt:
+  case O::MultimemRed:
+    return error(inst, "multimem addresses several devices, and there is one");
   default:
     return unsupported(inst);
   }

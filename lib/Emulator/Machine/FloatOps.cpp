@@ -2,6 +2,7 @@
 
 #include "kvq/Emulator/Machine/Decoder.h"
 #include "kvq/Emulator/Machine/Lanes.h"
+#include "kvq/Emulator/Machine/Launch.h"
 #include "kvq/Emulator/Machine/TypeMaps.h"
 #include "kvq/Emulator/Numerics/Arith.h"
 #include "llvm/ADT/bit.h"
@@ -44,6 +45,30 @@ static void unaryFloat(Warp &warp, const Op &op, LaneMask lanes) {
 static void binaryFloat(Warp &warp, const Op &op, LaneMask lanes) {
   auto fn = functionOf<num::BinaryFn>(op);
   const FpMode &mode = extraOf(op).mode;
+  uint64_t *d = warp.destination(op.dst());
+  const uint64_t *a = warp.values(op.src(0)), *b = warp.values(op.src(1));
+  forLanes(lanes, [&](unsigned i) { d[i] = fn(a[i], b[i], mode); });
+}
+
+/// The mode of an approximate function: with the launch's errors.
+static FpMode approximateMode(const Warp &warp, const Op &op) {
+  FpMode mode = extraOf(op).mode;
+  if (warp.launch.perturbation)
+    mode.perturb = &*warp.launch.perturbation;
+  return mode;
+}
+
+static void unaryApproximate(Warp &warp, const Op &op, LaneMask lanes) {
+  auto fn = functionOf<num::UnaryFn>(op);
+  FpMode mode = approximateMode(warp, op);
+  uint64_t *d = warp.destination(op.dst());
+  const uint64_t *a = warp.values(op.src(0));
+  forLanes(lanes, [&](unsigned i) { d[i] = fn(a[i], mode); });
+}
+
+static void binaryApproximate(Warp &warp, const Op &op, LaneMask lanes) {
+  auto fn = functionOf<num::BinaryFn>(op);
+  FpMode mode = approximateMode(warp, op);
   uint64_t *d = warp.destination(op.dst());
   const uint64_t *a = warp.values(op.src(0)), *b = warp.values(op.src(1));
   forLanes(lanes, [&](unsigned i) { d[i] = fn(a[i], b[i], mode); });
@@ -264,6 +289,7 @@ llvm::Error kvq::emu::decodeFloat(Decoder &decoder,
   case FOp::DivApprox:
   case FOp::DivFull:
     category = InstructionClass::SpecialFunction;
+    handler = sources == 1 ? unaryApproximate : binaryApproximate;
     break;
   default:
     break;

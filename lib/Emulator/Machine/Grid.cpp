@@ -30,12 +30,13 @@ void ClusterResult::report(Finding finding, unsigned maxFindings) {
   failed |= findings.size() >= maxFindings;
 }
 
-/// Random schedules and the race check look at all CTAs in one order, and sums
-/// of floats by atomics have the order of the threads that add.
+/// Random schedules and the race check look at all CTAs in one order, sums of
+/// floats by atomics have the order of the threads that add, and the heap gives
+/// addresses in the order of requests.
 static unsigned countWorkers(const Options &options, const Program &program,
                              uint64_t numClusters) {
   if (options.schedule.kind == ScheduleKind::Random || options.checks.races ||
-      program.hasFloatAtomics)
+      program.hasFloatAtomics || program.usesHeap)
     return 1;
   unsigned threads = options.threads
                          ? options.threads
@@ -59,6 +60,14 @@ std::optional<uint64_t> Grid::takeCluster() {
     if (nextCluster.compare_exchange_weak(cluster, cluster + 1))
       return cluster;
   return std::nullopt;
+}
+
+Dim3 Grid::clusterId(uint64_t cluster) const {
+  uint32_t nx = config.grid.x / clusterShape.x;
+  uint32_t ny = config.grid.y / clusterShape.y;
+  return {static_cast<uint32_t>(cluster % nx),
+          static_cast<uint32_t>(cluster / nx % ny),
+          static_cast<uint32_t>(cluster / nx / ny)};
 }
 
 void Grid::show(llvm::StringRef text) {

@@ -380,107 +380,62 @@ void madCarryHandler(Warp &warp, const Op &op, LaneMask lanes) {
 // Selection by type
 //===----------------------------------------------------------------------===//
 
-template <template <typename> class F>
+/// The types that a form of an instruction has.
+template <typename... T>
+struct Types {};
+using AllTypes = Types<uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t>;
+using NarrowTypes = Types<uint16_t, int16_t, uint32_t, int32_t>;
+using WordTypes = Types<uint32_t, int32_t>;
+using LongTypes = Types<uint32_t, int32_t, uint64_t, int64_t>;
+using SignedTypes = Types<int16_t, int32_t, int64_t>;
+
+template <typename T>
+constexpr Type ptxTypeOf() {
+  constexpr bool isSigned = std::is_signed_v<T>;
+  return sizeof(T) == 2   ? (isSigned ? Type::S16 : Type::U16)
+         : sizeof(T) == 4 ? (isSigned ? Type::S32 : Type::U32)
+                          : (isSigned ? Type::S64 : Type::U64);
+}
+
+/// What `body` gives for a value of the C++ type that stands for `type`; null
+/// if that is none of T. Untyped bits are unsigned.
+template <typename... T, typename Body>
+Handler forType(Types<T...>, Type type, Body &&body) {
+  type = type == Type::B32 ? Type::U32 : type == Type::B64 ? Type::U64 : type;
+  Handler result = nullptr;
+  ((ptxTypeOf<T>() == type ? void(result = body(T())) : void()), ...);
+  return result;
+}
+
+template <template <typename> class F, typename Set = AllTypes>
+Handler unaryFor(Type type) {
+  return forType(Set(), type, [](auto value) -> Handler {
+    return unaryLanes<F<decltype(value)>::apply>;
+  });
+}
+
+template <template <typename> class F, typename Set = AllTypes>
 Handler binaryFor(Type type) {
-  switch (type) {
-  case Type::U16:
-    return binaryLanes<F<uint16_t>::apply>;
-  case Type::S16:
-    return binaryLanes<F<int16_t>::apply>;
-  case Type::U32:
-  case Type::B32:
-    return binaryLanes<F<uint32_t>::apply>;
-  case Type::S32:
-    return binaryLanes<F<int32_t>::apply>;
-  case Type::U64:
-  case Type::B64:
-    return binaryLanes<F<uint64_t>::apply>;
-  case Type::S64:
-    return binaryLanes<F<int64_t>::apply>;
-  case Type::U16x2:
+  return forType(Set(), type, [](auto value) -> Handler {
+    return binaryLanes<F<decltype(value)>::apply>;
+  });
+}
+
+/// Forms that two 16-bit values in a word have as well.
+template <template <typename> class F>
+Handler binaryOrPairFor(Type type) {
+  if (type == Type::U16x2)
     return binaryLanes<pair16<F<uint16_t>::apply>>;
-  case Type::S16x2:
+  if (type == Type::S16x2)
     return binaryLanes<pair16<F<int16_t>::apply>>;
-  default:
-    return nullptr;
-  }
+  return binaryFor<F>(type);
 }
 
-template <template <typename> class F>
+template <template <typename> class F, typename Set = AllTypes>
 Handler ternaryFor(Type type) {
-  switch (type) {
-  case Type::U16:
-    return ternaryLanes<F<uint16_t>::apply>;
-  case Type::S16:
-    return ternaryLanes<F<int16_t>::apply>;
-  case Type::U32:
-    return ternaryLanes<F<uint32_t>::apply>;
-  case Type::S32:
-    return ternaryLanes<F<int32_t>::apply>;
-  case Type::U64:
-    return ternaryLanes<F<uint64_t>::apply>;
-  case Type::S64:
-    return ternaryLanes<F<int64_t>::apply>;
-  default:
-    return nullptr;
-  }
-}
-
-template <template <typename> class F>
-Handler wideFor(Type type) {
-  switch (type) {
-  case Type::U16:
-    return binaryLanes<F<uint16_t>::apply>;
-  case Type::S16:
-    return binaryLanes<F<int16_t>::apply>;
-  case Type::U32:
-    return binaryLanes<F<uint32_t>::apply>;
-  case Type::S32:
-    return binaryLanes<F<int32_t>::apply>;
-  default:
-    return nullptr;
-  }
-}
-
-template <template <typename> class F>
-Handler unarySignedFor(Type type) {
-  switch (type) {
-  case Type::S16:
-    return unaryLanes<F<int16_t>::apply>;
-  case Type::S32:
-    return unaryLanes<F<int32_t>::apply>;
-  case Type::S64:
-    return unaryLanes<F<int64_t>::apply>;
-  default:
-    return nullptr;
-  }
-}
-
-template <template <typename> class F, bool ternary = false>
-Handler word32For(Type type) {
-  if (type != Type::U32 && type != Type::S32)
-    return nullptr;
-  if constexpr (ternary)
-    return type == Type::U32 ? ternaryLanes<F<uint32_t>::apply>
-                             : ternaryLanes<F<int32_t>::apply>;
-  else
-    return type == Type::U32 ? binaryLanes<F<uint32_t>::apply>
-                             : binaryLanes<F<int32_t>::apply>;
-}
-
-Handler madWideFor(Type type) {
-  switch (type) {
-  case Type::U16:
-    return ternaryLanes<MadWide<uint16_t>::apply>;
-  case Type::S16:
-    return ternaryLanes<MadWide<int16_t>::apply>;
-  case Type::U32:
-    return ternaryLanes<MadWide<uint32_t>::apply>;
-  case Type::S32:
-    return ternaryLanes<MadWide<int32_t>::apply>;
-  default:
-    return nullptr;
-  }
+  return forType(Set(), type, [](auto value) -> Handler {
+    return ternaryLanes<F<decltype(value)>::apply>;
+  });
 }
 
 } // namespace
@@ -506,12 +461,13 @@ static llvm::Error decodeCarry(Decoder &decoder, const ptx::Instruction &inst) {
     dst.push_back(carry);
   Handler handler;
   if (mad)
-    handler = mods.type() == Type::S32   ? madCarryHandler<int32_t>
-              : mods.type() == Type::S64 ? madCarryHandler<int64_t>
-              : bits == 32               ? madCarryHandler<uint32_t>
-                                         : madCarryHandler<uint64_t>;
+    handler = forType(LongTypes(), mods.type(), [](auto value) -> Handler {
+      return madCarryHandler<decltype(value)>;
+    });
   else
     handler = bits == 32 ? carryHandler<uint32_t> : carryHandler<uint64_t>;
+  if (!handler)
+    return decoder.unsupported(inst);
   Op &op = decoder.emit(inst, handler, InstructionClass::Integer, dst, src);
   op.a = static_cast<uint8_t>(subtract | reads << 1);
   op.b = mods.has(Mod::Hi);
@@ -527,18 +483,18 @@ static Handler findHandler(const ptx::Instruction &inst) {
   case Opcode::Add:
     if (mods.sat)
       return type == Type::S32 ? binaryLanes<addSat> : nullptr;
-    return binaryFor<Add>(type);
+    return binaryOrPairFor<Add>(type);
   case Opcode::Sub:
     if (mods.sat)
       return type == Type::S32 ? binaryLanes<subSat> : nullptr;
-    return binaryFor<Sub>(type);
+    return binaryOrPairFor<Sub>(type);
   case Opcode::Mul:
     if (mods.has(Mod::Wide))
-      return wideFor<MulWide>(type);
+      return binaryFor<MulWide, NarrowTypes>(type);
     return mods.has(Mod::Hi) ? binaryFor<MulHi>(type) : binaryFor<MulLo>(type);
   case Opcode::Mad:
     if (mods.has(Mod::Wide))
-      return madWideFor(type);
+      return ternaryFor<MadWide, NarrowTypes>(type);
     if (mods.sat)
       return type == Type::S32 && mods.has(Mod::Hi) ? ternaryLanes<madHiSat>
                                                     : nullptr;
@@ -550,29 +506,31 @@ static Handler findHandler(const ptx::Instruction &inst) {
     return binaryFor<Rem>(type);
   case Opcode::Min:
     if (mods.relu)
-      return type == Type::S32 || type == Type::S16x2 ? binaryFor<MinRelu>(type)
-                                                      : nullptr;
-    return binaryFor<Min>(type);
+      return type == Type::S32 || type == Type::S16x2
+                 ? binaryOrPairFor<MinRelu>(type)
+                 : nullptr;
+    return binaryOrPairFor<Min>(type);
   case Opcode::Max:
     if (mods.relu)
-      return type == Type::S32 || type == Type::S16x2 ? binaryFor<MaxRelu>(type)
-                                                      : nullptr;
-    return binaryFor<Max>(type);
+      return type == Type::S32 || type == Type::S16x2
+                 ? binaryOrPairFor<MaxRelu>(type)
+                 : nullptr;
+    return binaryOrPairFor<Max>(type);
   case Opcode::Abs:
-    return unarySignedFor<Abs>(type);
+    return unaryFor<Abs, SignedTypes>(type);
   case Opcode::Neg:
-    return unarySignedFor<Neg>(type);
+    return unaryFor<Neg, SignedTypes>(type);
   case Opcode::Sad:
     return ternaryFor<Sad>(type);
   case Opcode::Mul24:
-    return mods.has(Mod::Hi) ? word32For<Mul24Hi>(type)
-                             : word32For<Mul24Lo>(type);
+    return mods.has(Mod::Hi) ? binaryFor<Mul24Hi, WordTypes>(type)
+                             : binaryFor<Mul24Lo, WordTypes>(type);
   case Opcode::Mad24:
     if (mods.sat)
       return type == Type::S32 && mods.has(Mod::Hi) ? ternaryLanes<mad24HiSat>
                                                     : nullptr;
-    return mods.has(Mod::Hi) ? word32For<Mad24Hi, true>(type)
-                             : word32For<Mad24Lo, true>(type);
+    return mods.has(Mod::Hi) ? ternaryFor<Mad24Hi, WordTypes>(type)
+                             : ternaryFor<Mad24Lo, WordTypes>(type);
   case Opcode::Popc:
     return unaryLanes<popc>;
   case Opcode::Clz:
@@ -581,22 +539,10 @@ static Handler findHandler(const ptx::Instruction &inst) {
     return ptx::getBits(type) == 64 ? unaryLanes<brev64> : unaryLanes<brev32>;
   case Opcode::Bfind: {
     bool amount = mods.has(Mod::Shiftamt);
-    switch (type) {
-    case Type::U32:
-      return amount ? unaryLanes<bfind<uint32_t, true>>
-                    : unaryLanes<bfind<uint32_t, false>>;
-    case Type::S32:
-      return amount ? unaryLanes<bfind<int32_t, true>>
-                    : unaryLanes<bfind<int32_t, false>>;
-    case Type::U64:
-      return amount ? unaryLanes<bfind<uint64_t, true>>
-                    : unaryLanes<bfind<uint64_t, false>>;
-    case Type::S64:
-      return amount ? unaryLanes<bfind<int64_t, true>>
-                    : unaryLanes<bfind<int64_t, false>>;
-    default:
-      return nullptr;
-    }
+    return forType(LongTypes(), type, [&](auto value) -> Handler {
+      using T = decltype(value);
+      return amount ? unaryLanes<bfind<T, true>> : unaryLanes<bfind<T, false>>;
+    });
   }
   case Opcode::Bfe:
     return ternaryFor<Bfe>(type);

@@ -26,6 +26,8 @@ Launch::Launch(Grid &grid, bool isFirst)
       checkWritten(options.checks.uninitialized),
       checkProtocol(options.checks.protocol), grid(grid), isFirst(isFirst),
       generator(options.schedule.seed) {
+  if (options.perturb)
+    perturbation = num::Perturbation{*options.perturb};
   if (options.checks.tensorFences)
     races.requireTensorFences();
   if (checkRaces && program.usesTensorMemory)
@@ -43,6 +45,13 @@ void Launch::enter(Cluster *cluster) {
   stop = cluster && cluster->result.failed;
 }
 
+void Launch::forgetAllocations() {
+  for (const auto &cluster : resident)
+    for (const auto &cta : cluster->ctas)
+      for (const auto &warp : cta->warps)
+        warp->lastAllocation = nullptr;
+}
+
 void Launch::print(Cluster &cluster, llvm::StringRef text) {
   grid.print(cluster.linear, cluster.result, text);
 }
@@ -57,13 +66,8 @@ bool Launch::admitCluster() {
   std::optional<uint64_t> taken = grid.takeCluster();
   if (!taken)
     return false;
-  uint64_t index = *taken;
-  uint32_t nx = config.grid.x / clusterShape.x;
-  uint32_t ny = config.grid.y / clusterShape.y;
-  Dim3 id{static_cast<uint32_t>(index % nx),
-          static_cast<uint32_t>(index / nx % ny),
-          static_cast<uint32_t>(index / nx / ny)};
-  resident.push_back(std::make_unique<Cluster>(*this, index, id));
+  resident.push_back(
+      std::make_unique<Cluster>(*this, *taken, grid.clusterId(*taken)));
   return true;
 }
 

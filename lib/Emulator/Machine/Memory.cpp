@@ -65,6 +65,20 @@ static bool locateShared(Warp &warp, const Op &op, unsigned lane,
 
 static bool locateLocal(Warp &warp, const Op &op, unsigned lane,
                         uint64_t address, unsigned bytes, Location &result) {
+  if (address >= stackBase) {
+    uint64_t offset = address - stackBase, top = warp.stackTop(lane);
+    if (offset >= top || bytes > top - offset)
+      return outOfBounds(warp, op, lane, address,
+                         llvm::formatv("{0} bytes of the stack at byte {1}; "
+                                       "alloca has given the thread {2} bytes",
+                                       bytes, offset, top));
+    result.host = warp.stack(lane).data() + offset;
+    result.written = warp.launch.checkWritten
+                         ? warp.stackWritten(lane).data() + offset
+                         : nullptr;
+    result.space = Space::Local;
+    return true;
+  }
   uint64_t size = warp.localSize(lane);
   if (address >= size || bytes > size - address)
     return outOfBounds(warp, op, lane, address,

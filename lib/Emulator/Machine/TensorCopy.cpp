@@ -34,6 +34,8 @@ struct TensorExtra : OpExtra {
   llvm::SmallVector<Operand, 5> coordinates;
   Operand mask;
   bool load = true, multicast = false, reduces = false;
+  /// gather4 and scatter4: four rows of a matrix, each with its own index.
+  bool pickRows = false;
   Mod reduction = Mod::Add;
 };
 
@@ -49,6 +51,8 @@ struct Box {
   unsigned rowPayload = 0;
   std::array<unsigned, 5> counts{};
   uint64_t rows = 1;
+  /// Row indices of gather4 and scatter4.
+  std::optional<std::array<int64_t, 4>> picked;
 };
 
 Box makeBox(const TensorMap &map, llvm::ArrayRef<int64_t> start) {
@@ -81,6 +85,8 @@ void forRows(const Box &box, Body &&body) {
     bool inside = true;
     for (unsigned d = 1; d < box.rank; ++d) {
       int64_t at = box.start[d] + int64_t(index[d]) * box.map.elementStrides[d];
+      if (box.picked)
+        at = (*box.picked)[row];
       inside &= at >= 0 && at < int64_t(box.map.globalDims[d]);
       address += static_cast<uint64_t>(at) * box.map.globalStrides[d - 1];
     }
@@ -345,14 +351,24 @@ void tensorCopy(Warp &warp, const Op &op, LaneMask lanes) {
       return illegal(llvm::toString(map.takeError()));
     if (llvm::Error error = checkTensorMap(*map))
       return illegal(llvm::toString(std::move(error)));
-    if (map->globalDims.size() != extra.coordinates.size())
+    size_t rank = extra.pickRows ? 2 : extra.coordinates.size();
+    if (map->globalDims.size() != rank)
       return illegal(
           llvm::formatv("the tensor map has rank {0}, the instruction {1}",
-                        map->globalDims.size(), extra.coordinates.size()));
+                        map->globalDims.size(), rank));
+    if (extra.pickRows && map->boxDims[1] != 1)
+      return illegal(llvm::formatv("the box has {0} rows; for four rows with "
+                                   "indices of their own it has one",
+                                   map->boxDims[1]));
     llvm::SmallVector<int64_t, 5> start;
     for (const Operand &coordinate : extra.coordinates)
       start.push_back(static_cast<int32_t>(warp.values(coordinate)[lane]));
     Box box = makeBox(*map, start);
+    if (extra.pickRows) {
+      box.picked.emplace();
+      std::copy_n(start.begin() + 1, 4, box.picked->begin());
+      box.rows = 4;
+    }
     if (start[0] * int64_t(box.bits) % 8 ||
         (box.bits == 4 && box.map.element == TensorElement::B4x16P64 &&
          start[0] % 128))
@@ -434,10 +450,8 @@ llvm::Error kvq::emu::decodeTensorCopy(Decoder &decoder,
   const ptx::Modifiers &mods = inst.mods;
   const auto &operands = inst.operands;
   if (mods.has(Mod::Im2col) || mods.has(Mod::Im2colW) ||
-      mods.has(Mod::Im2colW128) || mods.has(Mod::Im2colNoOffs) ||
-      mods.has(Mod::TileGather4) || mods.has(Mod::TileScatter4))
-    return decoder.error(inst, "of the tensor copies only tiled ones are "
-                               "supported");
+      mods.has(Mod::Im2colW128) || mods.has(Mod::Im2colNoOffs))
+    return decoder.error(inst, "im2col copies are not supported");
   auto *extra = decoder.newExtra<TensorExtra>();
   extra->load = mods.has(Mod::MbarrierCompleteTxBytes);
   extra->multicast = mods.has(Mod::MulticastCluster);
@@ -456,8 +470,11 @@ llvm::Error kvq::emu::decodeTensorCopy(Decoder &decoder,
   extra->map = ExtraAddress::from(*mapAddress);
   for (const ptx::Operand &coordinate : decoder.elements(map))
     extra->coordinates.push_back(decoder.source(coordinate, 32));
-  if (extra->coordinates.empty() || extra->coordinates.size() > 5 ||
-      (mods.dims && mods.dims != extra->coordinates.size()))
+  extra->pickRows = mods.has(Mod::TileGather4) || mods.has(Mod::TileScatter4);
+  if (extra->pickRows
+          ? extra->coordinates.size() != 5 || mods.dims != 2
+          : extra->coordinates.empty() || extra->coordinates.size() > 5 ||
+                (mods.dims && mods.dims != extra->coordinates.size()))
     return decoder.error(inst, "the number of coordinates is not that of the "
                                "instruction");
   auto sharedAddress =

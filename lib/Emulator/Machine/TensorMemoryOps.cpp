@@ -9,46 +9,6 @@ using namespace kvq::emu;
 using ptx::Mod;
 using ptx::Opcode;
 
-int TensorMemoryState::allocate(unsigned columns, const Op *op) {
-  unsigned count = columns / unit;
-  for (unsigned at = 0; at + count <= units; at += count) {
-    bool free = true;
-    for (unsigned i = at; i < at + count; ++i)
-      free &= owner[i] == 0;
-    if (!free)
-      continue;
-    ++next;
-    for (unsigned i = at; i < at + count; ++i)
-      owner[i] = next;
-    blocks.push_back({at * unit, columns, op});
-    if (cells.empty()) {
-      cells.resize(tc::tmemLanes * tc::tmemColumns, 0x5a5a5a5a);
-      written.resize(cells.size());
-    }
-    for (unsigned lane = 0; lane < tc::tmemLanes; ++lane)
-      std::fill_n(written.begin() + lane * tc::tmemColumns + at * unit, columns,
-                  0);
-    return static_cast<int>(at * unit);
-  }
-  return -1;
-}
-
-bool TensorMemoryState::release(unsigned column, unsigned columns) {
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].column != column || blocks[i].columns != columns)
-      continue;
-    for (unsigned u = column / unit; u < (column + columns) / unit; ++u)
-      owner[u] = 0;
-    blocks.erase(blocks.begin() + static_cast<ptrdiff_t>(i));
-    return true;
-  }
-  return false;
-}
-
-const Op *TensorMemoryState::leaked() const {
-  return blocks.empty() ? nullptr : blocks.front().op;
-}
-
 bool kvq::emu::checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
                                  uint32_t address, unsigned columns,
                                  const char *what) {
@@ -82,6 +42,55 @@ bool checkGroup(Warp &warp, const Op &op) {
   return true;
 }
 
+void wakeAllocations(Cta &cta) {
+  for (const auto &warp : cta.warps)
+    warp->wake(
+        [](const Group &group) { return group.wait == Wait::TensorAlloc; });
+}
+
+/// The other CTA of a cta_group::2 pair, or null after a report.
+Cta *peerOf(Warp &warp, const Op &op, unsigned lane) {
+  const auto &ctas = warp.cta.cluster.ctas;
+  unsigned peer = warp.cta.rank ^ 1u;
+  if (peer < ctas.size())
+    return ctas[peer].get();
+  warp.report(FindingKind::IllegalOperand, op, lane, 0,
+              "cta_group::2 in a cluster without a pair of CTAs", true);
+  return nullptr;
+}
+
+/// A warp of each CTA of the pair asks for the same columns, and both get the
+/// same ones: `column`, or -1 where this warp has to wait. False after a
+/// report.
+bool allocateInPair(Warp &warp, const Op &op, unsigned lane, unsigned columns,
+                    int &column) {
+  Cta *peer = peerOf(warp, op, lane);
+  if (!peer)
+    return false;
+  TensorMemoryState &own = warp.cta.tensor, &other = peer->tensor;
+  column = own.pairColumn;
+  own.pairColumn = -1;
+  if (column >= 0)
+    return true;
+  own.pairWants = columns;
+  if (!other.pairWants)
+    return true;
+  if (other.pairWants != columns) {
+    misuse(warp, op, lane, 0,
+           llvm::formatv("{0} columns, where the other CTA of the pair asks "
+                         "for {1}",
+                         columns, other.pairWants));
+    return false;
+  }
+  column = TensorMemoryState::allocatePair(own, other, columns, &op);
+  if (column >= 0) {
+    own.pairWants = other.pairWants = 0;
+    other.pairColumn = column;
+    wakeAllocations(*peer);
+  }
+  return true;
+}
+
 /// Sources: columns, address of the result. Op: b the cta_group.
 void allocate(Warp &warp, const Op &op, LaneMask lanes) {
   if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
@@ -103,7 +112,13 @@ void allocate(Warp &warp, const Op &op, LaneMask lanes) {
                      addressBias(warp, op);
   if (!locate(warp, op, lane, op.space, address, 4, 4, location))
     return;
-  int column = tensor.allocate(static_cast<unsigned>(columns), &op);
+  int column;
+  if (op.b == 2) {
+    if (!allocateInPair(warp, op, lane, static_cast<unsigned>(columns), column))
+      return;
+  } else {
+    column = tensor.allocate(static_cast<unsigned>(columns), &op);
+  }
   if (column < 0) {
     warp.uncount(op, lanes);
     warp.park(lanes, warp.getPc() - 1, Wait::TensorAlloc, columns, op);
@@ -131,9 +146,10 @@ void deallocate(Warp &warp, const Op &op, LaneMask lanes) {
     return misuse(warp, op, lane, address,
                   llvm::formatv("no allocation of {0} columns begins at {1:x}",
                                 columns, address));
-  for (const auto &other : warp.cta.warps)
-    other->wake(
-        [](const Group &group) { return group.wait == Wait::TensorAlloc; });
+  wakeAllocations(warp.cta);
+  if (op.b == 2)
+    if (Cta *peer = peerOf(warp, op, lane))
+      wakeAllocations(*peer);
   warp.launch.progress();
 }
 

@@ -78,6 +78,13 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
           !checkTensorColumn(warp, op, lane, work.sfb, 2, "scales of B"))
         return;
     }
+    if (!extra.zeroColumns.isNone()) {
+      llvm::Expected<tc::ZeroColumns> zero = tc::decodeZeroColumns(
+          value(extra.zeroColumns), instruction->m, instruction->n);
+      if (!zero)
+        return illegal(zero.takeError());
+      work.zero = std::move(*zero);
+    }
     for (size_t i = 0; i < extra.mask.size(); ++i)
       work.mask[i] = static_cast<uint32_t>(value(extra.mask[i]));
     work.accumulate = warp.predicate(extra.enable) >> lane & 1;
@@ -185,6 +192,69 @@ void copyToTensor(Warp &warp, const Op &op, LaneMask lanes) {
                 cta.tensor.write(to, column, columns[c]);
               }
           }
+      }
+      self->launch.progress();
+    });
+  }
+}
+
+/// tcgen05.shift.down: of 8 columns (32 bytes) each of 32 lanes but the last
+/// goes to the next lane. The PTX document does not say more, and no use of it
+/// is known, so that the direction is a reading of "downwards".
+struct ShiftExtra : OpExtra {
+  unsigned ctaGroup = 1;
+  ExtraAddress address;
+};
+
+void shiftDown(Warp &warp, const Op &op, LaneMask lanes) {
+  constexpr unsigned columns = 8, rows = 32;
+  const auto &extra = *static_cast<const ShiftExtra *>(op.extra);
+  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    if (!hasPair(warp, op, lane, extra.ctaGroup))
+      return;
+    uint32_t address = static_cast<uint32_t>(extra.address.value(warp, lane));
+    tc::TmemCell base = tc::cellAt(address);
+    if (base.lane % rows) {
+      warp.report(
+          FindingKind::TensorMemory, op, lane, address,
+          llvm::formatv("lane {0} is no multiple of 32", base.lane).str(),
+          true);
+      return;
+    }
+    llvm::SmallVector<Cta *, 2> ctas;
+    for (unsigned index = 0; index < extra.ctaGroup; ++index) {
+      Cta &own = warp.cta;
+      ctas.push_back(extra.ctaGroup == 1
+                         ? &own
+                         : own.cluster.ctas[(own.rank & ~1u) + index].get());
+      if (!ctas.back()->tensor.areAllocated(base.lane, base.column, columns)) {
+        warp.report(FindingKind::TensorMemory, op, lane, address,
+                    llvm::formatv("columns {0} to {1} of tensor memory are not "
+                                  "all allocated",
+                                  base.column, base.column + columns - 1)
+                        .str(),
+                    true);
+        return;
+      }
+    }
+    if (warp.launch.checkRaces) {
+      Stamp stamp = HappensBefore::tensorCoreStamp(warp, lane);
+      for (Cta *cta : ctas)
+        for (unsigned half = base.lane / 16; half < (base.lane + rows) / 16;
+             ++half)
+          warp.launch.races.accessTensor(warp, op, lane, *cta, half,
+                                         base.column, columns, /*write=*/true,
+                                         TensorRole::Shift, 0, stamp);
+    }
+    Warp *self = &warp;
+    startOrderedWork(warp, lane, [=] {
+      for (Cta *cta : ctas) {
+        TensorMemoryState &tensor = cta->tensor;
+        for (unsigned row = base.lane + rows - 1; row > base.lane; --row)
+          for (unsigned c = base.column; c < base.column + columns; ++c)
+            if (tensor.isWritten(row - 1, c))
+              tensor.write(row, c, tensor.read(row - 1, c));
       }
       self->launch.progress();
     });
@@ -323,8 +393,12 @@ static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
     return decoder.unsupported(inst);
   extra->enable = decoder.predicateSource(operands[next++]);
   if (next < operands.size()) {
-    if (extra->ws)
-      return decoder.error(inst, "a zero-column mask is not supported");
+    if (extra->ws) {
+      extra->zeroColumns = decoder.source(operands[next], 64);
+      decoder.emit(inst, multiply, InstructionClass::Tensor, {}, {}).extra =
+          extra;
+      return llvm::Error::success();
+    }
     auto shift = Decoder::immediate(operands[next]);
     if (!shift || *shift > 15)
       return decoder.error(inst, "scale-input-d must be 0 to 15");
@@ -370,6 +444,17 @@ llvm::Error kvq::emu::decodeTensorMultiply(Decoder &decoder,
     extra->to = ExtraAddress::from(*to);
     extra->descriptor = decoder.source(operands[1], 64);
     decoder.emit(inst, copyToTensor, InstructionClass::Tensor, {}, {}).extra =
+        extra;
+    return llvm::Error::success();
+  }
+  case Opcode::Tcgen05Shift: {
+    auto *extra = decoder.newExtra<ShiftExtra>();
+    extra->ctaGroup = mods.ctaGroup ? mods.ctaGroup : 1;
+    auto address = decodeAddress(decoder, inst, operands[0], Space::Tensor);
+    if (!address)
+      return address.takeError();
+    extra->address = ExtraAddress::from(*address);
+    decoder.emit(inst, shiftDown, InstructionClass::Tensor, {}, {}).extra =
         extra;
     return llvm::Error::success();
   }

@@ -163,6 +163,15 @@ void TensorProduct::perform() const {
     if (!readShared(bMatrix, instruction.transposeB, instruction.b, n / groups,
                     index, bValues.data() + index * (n / groups), 1, n))
       return;
+  if (!zero.zero.empty())
+    for (unsigned row = 0; row < k; ++row) {
+      double *values = bValues.data() + size_t(row) * n;
+      // Columns shifted in from beyond N are not there.
+      for (unsigned col = 0; col < n; ++col)
+        values[col] = zero.zero[col] || col + zero.shift >= n
+                          ? 0
+                          : values[col + zero.shift];
+    }
   if (extra->scaleVec) {
     std::vector<double> scales;
     if (!readScales(true, scales))
@@ -180,36 +189,51 @@ void TensorProduct::perform() const {
     at.cell.column = static_cast<uint16_t>(at.cell.column + base.column);
     return at;
   };
-  for (unsigned row = 0; row < m; ++row)
-    for (unsigned col = 0; col < n; ++col) {
-      tc::AccumulatorCell at = place(row, col);
-      uint32_t word = 0;
-      if (accumulate) {
-        if (!readTensor(cta(at.cta), at.cell.lane, at.cell.column, word))
-          return;
-        acc[size_t(row) * n + col] = tc::decodeAccumulator(instruction.d, word);
-      } else if (at.cell.lane >= tc::tmemLanes ||
-                 !cta(at.cta).tensor.isAllocated(at.cell.column)) {
+  // The cells of a row lie side by side in runs.
+  unsigned run = tc::accumulatorRun(path, n);
+  auto forRuns = [&](auto &&body) {
+    for (unsigned row = 0; row < m; ++row)
+      for (unsigned col = 0; col < n; col += run)
+        if (!body(place(row, col), &acc[size_t(row) * n + col]))
+          return false;
+    return true;
+  };
+  auto read = [&](const tc::AccumulatorCell &at, double *values) {
+    Cta &owner = cta(at.cta);
+    unsigned lane = at.cell.lane, column = at.cell.column;
+    bool isThere = owner.tensor.areAllocated(lane, column, run);
+    if (!accumulate) {
+      if (!isThere)
         fail(FindingKind::TensorMemory, d,
-             llvm::formatv("lane {0}, column {1} of the accumulator is not "
-                           "allocated",
-                           at.cell.lane, at.cell.column));
-        return;
-      }
+             llvm::formatv("lane {0}, columns {1} to {2} of the accumulator "
+                           "are not all allocated",
+                           lane, column, column + run - 1));
+      return isThere;
     }
+    // One by one where there is something to tell.
+    if (!isThere || (warp->launch.checkWritten &&
+                     !owner.tensor.areWritten(lane, column, run)))
+      for (unsigned i = 0; i < run; ++i) {
+        uint32_t word;
+        if (!readTensor(owner, lane, column + i, word))
+          return false;
+      }
+    tc::decodeAccumulators(instruction.d, owner.tensor.cellsAt(lane, column),
+                           run, values);
+    return true;
+  };
+  if (!forRuns(read))
+    return;
   tc::multiply(instruction, m, n, aValues.data(), bValues.data(), acc.data(),
                accumulate, extra->inputShift);
-  for (unsigned row = 0; row < m; ++row)
-    for (unsigned col = 0; col < n; ++col) {
-      tc::AccumulatorCell at = place(row, col);
-      unsigned maskBit = at.cell.lane + 128u * at.cta;
-      if (mask[maskBit / 32] >> maskBit % 32 & 1)
-        continue;
-      cta(at.cta).tensor.write(at.cell.lane, at.cell.column,
-                               tc::encodeAccumulator(instruction.d,
-                                                     acc[size_t(row) * n + col],
-                                                     instruction.saturate));
-    }
+  forRuns([&](const tc::AccumulatorCell &at, const double *values) {
+    unsigned maskBit = at.cell.lane + 128u * at.cta;
+    if (!(mask[maskBit / 32] >> maskBit % 32 & 1))
+      tc::encodeAccumulators(
+          instruction.d, values, run, instruction.saturate,
+          cta(at.cta).tensor.overwrite(at.cell.lane, at.cell.column, run));
+    return true;
+  });
   TensorCounts operands;
   // Every kind takes 32 bytes of K per row.
   (extra->aInTensor ? operands.tensorMemoryBytes : operands.sharedBytes) +=

@@ -357,7 +357,10 @@ void Warp::call(const Op &op, LaneMask lanes, uint32_t function) {
   inner.registers += caller.registers;
   inner.predicates += caller.predicates;
   inner.local += (caller.frameBytes + 15) & ~15u;
-  forLanes(lanes, [&](unsigned lane) { stacks[lane].push_back(activation); });
+  forLanes(lanes, [&](unsigned lane) {
+    activation.stackTop = stackTops[lane];
+    stacks[lane].push_back(activation);
+  });
   ensureFrame(inner, callee);
   useFrame(inner);
   ++depth;
@@ -387,7 +390,10 @@ void Warp::returnLanes(LaneMask lanes) {
           other.frame == activation.frame)
         same |= LaneMask(1) << lane;
     });
-    forLanes(same, [&](unsigned lane) { stacks[lane].pop_back(); });
+    forLanes(same, [&](unsigned lane) {
+      stackTops[lane] = stacks[lane].back().stackTop;
+      stacks[lane].pop_back();
+    });
     rest &= ~same;
     if (leavesWhole && first) {
       activeLanes = same;

@@ -26,6 +26,23 @@ uint32_t kvq::emu::tc::encodeAccumulator(MmaType d, double sum, bool saturate) {
   return static_cast<uint32_t>(v);
 }
 
+void kvq::emu::tc::decodeAccumulators(MmaType d, const uint32_t *cells,
+                                      unsigned count, double *sums) {
+  if (d == MmaType::F32)
+    return num::decodeElements(num::Format::F32, cells, 32, count, sums);
+  for (unsigned i = 0; i != count; ++i)
+    sums[i] = decodeAccumulator(d, cells[i]);
+}
+
+void kvq::emu::tc::encodeAccumulators(MmaType d, const double *sums,
+                                      unsigned count, bool saturate,
+                                      uint32_t *cells) {
+  if (d == MmaType::F32)
+    return num::roundAccumulatorsF32(sums, count, cells);
+  for (unsigned i = 0; i != count; ++i)
+    cells[i] = encodeAccumulator(d, sums[i], saturate);
+}
+
 void kvq::emu::tc::applyScales(double *values, unsigned lines, unsigned k,
                                unsigned lineStride, unsigned kStride,
                                const double *scales, unsigned scaleVec) {

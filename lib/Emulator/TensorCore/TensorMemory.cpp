@@ -91,6 +91,18 @@ AccumulatorCell kvq::emu::tc::accumulatorCell(DataPath path, unsigned m,
   return {0, cell(0, 0)};
 }
 
+unsigned kvq::emu::tc::accumulatorRun(DataPath path, unsigned N) {
+  switch (path) {
+  case DataPath::B:
+  case DataPath::E:
+    return N / 2;
+  case DataPath::G:
+    return N / 4;
+  default:
+    return N;
+  }
+}
+
 OperandCell kvq::emu::tc::operandCell(DataPath path, unsigned m, unsigned k,
                                       unsigned bits) {
   // The lane of D[m][0]: layouts B, E and G repeat A in the lanes of the other

@@ -143,6 +143,10 @@ llvm::Error decodeTensorMapOp(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMultiply(Decoder &decoder,
                                  const ptx::Instruction &inst);
+llvm::Error decodeWarpgroup(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeClusterLaunchControl(Decoder &decoder,
+                                       const ptx::Instruction &inst);
+llvm::Error decodeStack(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeMBarrier(Decoder &decoder, const ptx::Instruction &inst);
 
 /// The unit that an instruction of a class occupies.

@@ -70,6 +70,8 @@ struct Allocation {
   uint64_t size = 0;
   std::string name;
   bool registered = false;
+  /// From malloc on the device.
+  bool heap = false;
   /// A `.const` variable.
   bool constant = false;
   /// One byte per byte, non-zero once written; null where all count as written.

@@ -50,6 +50,8 @@ public:
 
   /// The next cluster in order, if one is left that is worth running.
   std::optional<uint64_t> takeCluster();
+  /// The place of a cluster in the grid of clusters.
+  Dim3 clusterId(uint64_t cluster) const;
   /// A cluster has ended after `steps` operations, or is given up.
   void finish(uint64_t cluster, ClusterResult result, uint64_t steps);
   /// Whether a cluster's result can no longer matter: one before it has

@@ -7,6 +7,7 @@
 #include "kvq/Emulator/Machine/Cta.h"
 #include "kvq/Emulator/Machine/Grid.h"
 #include "kvq/Emulator/Machine/RaceDetector.h"
+#include "kvq/Emulator/Numerics/Arith.h"
 #include <list>
 #include <random>
 
@@ -34,6 +35,8 @@ public:
   uint32_t random(uint32_t bound) {
     return static_cast<uint32_t>(generator() % bound);
   }
+  /// Before an allocation goes away: warps may remember it.
+  void forgetAllocations();
   void print(Cluster &cluster, llvm::StringRef text);
   /// Called by everything that another thread may be waiting to see.
   void progress() { ++progressCount; }
@@ -51,6 +54,8 @@ public:
   Counters counters;
   const bool checkRaces, checkWritten, checkProtocol;
   Grid &grid;
+  /// Makes approximate functions wrong, where wanted.
+  std::optional<num::Perturbation> perturbation;
 
 private:
   void enter(Cluster *cluster);

@@ -181,6 +181,8 @@ struct Program {
   bool usesTensorMemory = false;
   /// Atomic operations on floats in global memory, whose order shows.
   bool hasFloatAtomics = false;
+  /// Calls of malloc and free.
+  bool usesHeap = false;
 
   /// The function that holds a pc.
   const ProgramFunction &functionAt(uint32_t pc) const;

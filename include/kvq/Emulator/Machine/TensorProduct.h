@@ -38,6 +38,9 @@ struct TensorProduct {
   tc::InstructionDescriptor instruction;
   uint32_t d = 0, a = 0, sfa = 0, sfb = 0;
   tc::MatrixDescriptor aMatrix, bMatrix;
+  /// Columns of B that count as zero, and by how many columns B is shifted;
+  /// empty without a mask.
+  tc::ZeroColumns zero;
   bool accumulate = false;
   std::array<uint32_t, 8> mask{};
   Stamp stamp;

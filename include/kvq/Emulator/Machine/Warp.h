@@ -17,6 +17,8 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/ADT/bit.h"
+#include <deque>
+#include <functional>
 #include <vector>
 
 namespace kvq::emu {
@@ -52,6 +54,20 @@ enum class Wait : uint8_t {
   TensorAlloc
 };
 
+/// Products of a warpgroup that the warp has issued and not waited for.
+struct WarpgroupQueue {
+  struct Product {
+    uint32_t group = 0;
+    /// Of the race check; 0 without it.
+    uint32_t clock = 0;
+    bool done = false;
+    std::function<void()> perform;
+  };
+  std::deque<Product> products;
+  /// The open group.
+  uint32_t group = 0;
+};
+
 struct Group {
   LaneMask lanes = 0;
   uint32_t pc = 0;
@@ -73,7 +89,12 @@ struct Activation {
   uint32_t returnPc = 0;
   Frame frame;
   const Op *call = nullptr;
+  /// The caller's top of the stack of `alloca`.
+  uint64_t stackTop = 0;
 };
+
+/// Local addresses from here on are of `alloca`; those below, of frames.
+constexpr uint64_t stackBase = uint64_t(1) << 24;
 
 /// Special registers have 32 values each, in the order of this enumeration.
 using ptx::SpecialRegister;
@@ -125,6 +146,11 @@ public:
   /// The running group, all of it, enters a function of the program.
   void call(const Op &op, LaneMask lanes, uint32_t function);
   void returnLanes(LaneMask lanes);
+  /// The 32 values of a register in another frame.
+  uint64_t *registersOf(const Frame &where, const Operand &operand) {
+    return registers.data() + size_t(where.registers) * warpSize +
+           operand.index;
+  }
   /// Where a thread returns to; null in the kernel itself.
   const Activation *caller(unsigned lane) const {
     return stacks[lane].empty() ? nullptr : &stacks[lane].back();
@@ -181,6 +207,12 @@ public:
   // Memory
   //===--------------------------------------------------------------------===//
 
+  /// Bytes of a thread's stack of `alloca`: its addresses begin at stackBase.
+  uint64_t &stackTop(unsigned lane) { return stackTops[lane]; }
+  std::vector<uint8_t> &stack(unsigned lane) { return stackBytes[lane]; }
+  std::vector<uint8_t> &stackWritten(unsigned lane) {
+    return stackShadow[lane];
+  }
   /// The local memory of a thread, grown to hold `bytes` from the start.
   uint8_t *localMemory(unsigned lane, uint64_t bytes);
   uint8_t *localWritten(unsigned lane) { return localShadow[lane].data(); }
@@ -207,6 +239,7 @@ public:
   Allocation *lastAllocation = nullptr;
   /// tcgen05.ld in `asyncCopies` whose registers are not valid yet.
   unsigned pendingLoads = 0;
+  WarpgroupQueue warpgroup;
   /// Operations so far, for the clocks.
   uint64_t executed = 0;
   /// Adds what the warp has counted.
@@ -248,6 +281,8 @@ private:
   std::vector<LaneMask> predicates;
   std::vector<uint64_t> specials;
   std::vector<std::vector<uint8_t>> local, localShadow;
+  std::array<uint64_t, warpSize> stackTops{};
+  std::array<std::vector<uint8_t>, warpSize> stackBytes, stackShadow;
   std::vector<std::vector<Activation>> stacks;
   uint64_t turns = 0;
   /// Instructions since all runnable groups had a turn.

@@ -66,6 +66,7 @@ void multiplyIntegers(uint32_t *acc, unsigned ldAcc, const uint32_t *a,
 
 /// The final rounding of the contract: RN to f32 or f16, NaN canonical.
 uint32_t roundAccumulatorF32(double value);
+void roundAccumulatorsF32(const double *values, unsigned count, uint32_t *out);
 uint16_t roundAccumulatorF16(double value);
 
 /// Decodes `count` elements that are `bits` apart (4, 8, 16 or 32), packed from

@@ -34,6 +34,12 @@ void multiply(const InstructionDescriptor &instruction, unsigned rows,
               unsigned columns, double *a, const double *b, double *acc,
               bool accumulate, unsigned inputShift = 0);
 
+/// The same for cells side by side.
+void decodeAccumulators(MmaType d, const uint32_t *cells, unsigned count,
+                        double *sums);
+void encodeAccumulators(MmaType d, const double *sums, unsigned count,
+                        bool saturate, uint32_t *cells);
+
 } // namespace kvq::emu::tc
 
 #endif // KVQ_EMULATOR_TENSORCORE_MULTIPLY_H

@@ -85,6 +85,9 @@ struct AccumulatorCell {
 AccumulatorCell accumulatorCell(DataPath path, unsigned m, unsigned n,
                                 unsigned N);
 
+/// How many columns of a product of N columns lie side by side in one lane.
+unsigned accumulatorRun(DataPath path, unsigned N);
+
 /// Where element k of row m of an A operand in tensor memory lies: cell and bit
 /// in it. `bits` is 32 (tf32), 16, 8 (fp8, fp6 and fp4 of the f8f6f4 kinds, one
 /// to a byte, E2M1 in bits [5:2]) or 4 (mxf4 kinds).
