@@ -8,15 +8,13 @@
 // share of the output's columns over all tokens of the tile, under a running
 // maximum of the logits that the warps agree on.
 //
-// Where 16 bits do not hold an operand well enough it has two terms: f32 and
-// f16 queries in bf16, f16 keys in bf16, and the weights in bf16.
-//
 // A value that is NaN or infinite reaches every query row of a block that its
 // token is loaded for, also those that do not see the token.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Arrays.h"
+#include "AttentionProducts.h"
 #include "Kernels.h"
 #include "OperandTile.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
@@ -30,75 +28,7 @@ using namespace kvq::kernel;
 
 static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
-/// Query rows of a block, and tokens of a warp: m16n8k16, twice.
-static constexpr int64_t kRows = 16, kTokensOfWarp = 16;
-
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// How the two products are computed.
-struct Products {
-  FloatType qk, pv;
-  int64_t qTerms, kTerms, pTerms;
-};
-
-} // namespace
-
-/// Whether f16 holds every stored value of a format times its block scale.
-static bool fitsF16(KVFormatInterface format) {
-  FloatType element = format.getElementType(), scale = format.getScaleType();
-  if (element.isF16() || isa<Float8E4M3FNType>(element))
-    return !scale;
-  return isa<Float4E2M1FNType>(element) &&
-         (!scale || isa<Float8E4M3FNType>(scale));
-}
-
-static Products getProducts(DequantAttentionOp op) {
-  Builder b(op.getContext());
-  auto choose = [&](MMAKindAttr kind, bool preferF16) -> FloatType {
-    if (kind && kind.getUnit() == MMAUnit::F16)
-      return b.getF16Type();
-    if (kind && kind.getUnit() == MMAUnit::BF16)
-      return b.getBF16Type();
-    return preferF16 ? FloatType(b.getF16Type()) : FloatType(b.getBF16Type());
-  };
-  Type query = getElementTypeOrSelf(op.getQ().getType());
-  KVFormatInterface k = op.getKCache().getType().getFormat();
-  KVFormatInterface v = op.getVCache().getType().getFormat();
-  Products products;
-  products.qk = choose(op.getQkAttr(), query.isF16() && fitsF16(k));
-  products.pv = choose(op.getPvAttr(), fitsF16(v));
-  products.qTerms = query == products.qk ? 1 : 2;
-  products.kTerms = k.getElementType().isF16() && products.qk.isBF16() ? 2 : 1;
-  products.pTerms = products.pv.isBF16() ? 2 : 1;
-  return products;
-}
-
-/// Tokens that a tile of a block takes in shared memory.
-static int64_t getSharedBytes(DequantAttentionOp op, const Products &products,
-                              int64_t warps) {
-  int64_t tokens = warps * kTokensOfWarp;
-  int64_t d = op.getKCache().getType().getHeadDim();
-  int64_t dv = op.getVCache().getType().getHeadDim();
-  int64_t rowStatistics = 2 * warps * kRows * 4;
-  return OperandTile::getBytes(kRows, d, products.qTerms) +
-         OperandTile::getBytes(tokens, d, products.kTerms) +
-         OperandTile::getBytes(tokens, dv, 1) +
-         OperandTile::getBytes(kRows, tokens, products.pTerms) + rowStatistics;
-}
-
-/// The number of warps of a block: as many of 4, 2 and 1 as there is shared
-/// memory for; 0 if there is not enough for one.
-static int64_t getWarps(DequantAttentionOp op, const Products &products,
-                        const Chip &chip) {
-  for (int64_t warps : {4, 2, 1})
-    if (getSharedBytes(op, products, warps) <= int64_t(chip.sharedMemory))
-      return warps;
-  return 0;
-}
+static constexpr int64_t kRows = kQueryRowsOfBlock;
 
 //===----------------------------------------------------------------------===//
 // The kernel
@@ -214,7 +144,7 @@ static std::string getKernelName(DequantAttentionOp op) {
 
 AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
                                  KernelTarget target, int64_t warps)
-    : op(op), products(getProducts(op)), options(op.getOptionsAttr()),
+    : op(op), products(Products::get(op)), options(op.getOptionsAttr()),
       warps(warps), tokensOfTile(warps * kTokensOfWarp),
       outputTiles(llvm::divideCeil(op.getVCache().getType().getHeadDim(), 16)),
       tilesOfWarp(llvm::divideCeil(outputTiles, warps)),
@@ -608,7 +538,7 @@ LogicalResult kvq::kernel::emitKernel(DequantAttentionOp op, OpBuilder &host,
       return op->emitOpError()
              << "has a cache with blocks of " << chunk
              << " elements; the attention kernel takes multiples of 8";
-  Products products = getProducts(op);
+  Products products = Products::get(op);
   int64_t warps = getWarps(op, products, target.chip);
   if (warps == 0)
     return op->emitOpError()
@@ -617,8 +547,8 @@ LogicalResult kvq::kernel::emitKernel(DequantAttentionOp op, OpBuilder &host,
            << op.getKCache().getType().getHeadDim() << " and "
            << op.getVCache().getType().getHeadDim() << ", " << target.chip.name
            << " has " << target.chip.sharedMemory << " for a block";
-  for (auto [name, kind] : {std::pair("qk", op.getQkAttr()),
-                            std::pair("pv", op.getPvAttr())})
+  for (auto [name, kind] :
+       {std::pair("qk", op.getQkAttr()), std::pair("pv", op.getPvAttr())})
     if (kind && kind.getUnit() != MMAUnit::F16 &&
         kind.getUnit() != MMAUnit::BF16)
       report<RemarkId::PortableAttention>(op, name, Attribute(kind),

@@ -34,13 +34,13 @@ static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
 #define KVQ_MMA_F8 "mma.sync.m16n8k32"
 
 /// The two rows that every chip has: 16-bit operands through mma.sync, which
-/// the portable kernel uses.
+/// the portable kernel uses. It pads head_dim to whole operands.
 #define KVQ_PORTABLE(CHIP, RATE, SOURCE)                                       \
   {CHIP,  MMAProducts::Both, MMAUnit::F16,        StoredValues::FitsF16,       \
-   0,     16,                RATE,                kF16,                        \
+   0,     1,                 RATE,                kF16,                        \
    MMAKernel::Portable,      KVQ_MMA ".f16",      SOURCE},                     \
   {CHIP,  MMAProducts::Both, MMAUnit::BF16,       StoredValues::FitsBF16,      \
-   0,     16,                RATE,                kBF16,                       \
+   0,     1,                 RATE,                kBF16,                       \
    MMAKernel::Portable,      KVQ_MMA ".bf16",     SOURCE}
 
 /// E4M3 operands, of values that are E4M3 and of NVFP4 folded into E4M3.

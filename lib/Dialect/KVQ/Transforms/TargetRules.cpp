@@ -59,16 +59,15 @@ LogicalResult kvq::verifyMMAKind(DequantAttentionOp op, StringRef chip,
       Attribute(request.format), request.headDim,
       accepted.empty() ? "none" : accepted);
   const MMARule *rule = findNearestRule(chip, kind.getUnit());
-  if (rule->unit == kind.getUnit())
-    diag.attachNote() << "the rule: " << chip << " has "
-                      << stringifyMMAUnit(rule->unit) << " as "
-                      << rule->instruction
-                      << " for other formats, or multiples of "
-                      << rule->headDimMultiple
-                      << " as head_dim; source: " << rule->source;
+  Diagnostic &note = diag.attachNote();
+  if (rule->unit != kind.getUnit())
+    note << "the rule: no instruction of " << chip << " is "
+         << stringifyMMAUnit(kind.getUnit());
   else
-    diag.attachNote() << "the rule: no instruction of " << chip << " is "
-                      << stringifyMMAUnit(kind.getUnit())
-                      << "; source: " << rule->source;
+    note << "the rule: " << chip << " has " << stringifyMMAUnit(rule->unit)
+         << " as " << rule->instruction << " for other formats";
+  if (rule->unit == kind.getUnit() && rule->headDimMultiple > 1)
+    note << ", and head_dim a multiple of " << rule->headDimMultiple;
+  note << "; source: " << rule->source;
   return diag;
 }

@@ -13,10 +13,6 @@ namespace kvq {
 using namespace mlir;
 using namespace kvq;
 
-/// The kernels handle head_dim in steps of this many elements: the contraction
-/// of mma.sync on 16-bit operands.
-static constexpr int64_t kHeadDimStep = 16;
-
 /// Checks the handles that an operation takes.
 static LogicalResult verifyHandles(Operation *op) {
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
@@ -29,11 +25,6 @@ static LogicalResult verifyHandles(Operation *op) {
 }
 
 static LogicalResult verifyAttention(DequantAttentionOp op, StringRef chip) {
-  for (CacheType cache : {op.getKCache().getType(), op.getVCache().getType()})
-    if (cache.getHeadDim() % kHeadDimStep != 0)
-      return reportError<RemarkId::HeadDimOffStep>(
-          op, stringifySide(cache.getSide()), cache.getHeadDim(), kHeadDimStep,
-          chip);
   if (op.getQkAttr() &&
       failed(verifyMMAKind(op, chip, MMAProduct::QK, op.getQkAttr())))
     return failure();

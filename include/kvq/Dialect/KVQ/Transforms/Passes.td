@@ -412,8 +412,8 @@ def VerifyTarget
   let summary = "Check that a chip can do what is asked of it";
   let description = [{
     Everything that cannot be compiled for the chip is an error here, before
-    code generation: scale layouts that are not decided, MMA kinds that the chip
-    does not have for the format, head_dim off the step of the kernels.
+    code generation: scale layouts that are not decided, and MMA kinds that the
+    chip does not have for the format.
 
     Example:
 

@@ -1,0 +1,78 @@
+//===- MMARulesTest.cpp - The table of MMA kinds --------------------------===//
+
+#include "kvq/Dialect/KVQ/Analysis/MMARules.h"
+#include "kvq/Dialect/KVQ/IR/KVQDialect.h"
+#include "kvq/Support/Chip.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+using namespace kvq;
+using namespace mlir;
+
+namespace {
+
+struct MMARulesTest : testing::Test {
+  MMARulesTest() { context.loadDialect<KVQDialect>(); }
+
+  MMARequest request(MMAProduct product, StringRef format, int64_t headDim,
+                     Type query) {
+    return {product, FormatAttr::getPreset(&context, format), headDim, query};
+  }
+
+  MLIRContext context;
+  Builder b{&context};
+};
+
+/// Every chip that code is made for has rules, and no other.
+TEST_F(MMARulesTest, HasTheChips) {
+  SmallVector<StringRef> chips;
+  for (const Chip &chip : getChips())
+    chips.push_back(chip.name);
+  EXPECT_EQ(chips, SmallVector<StringRef>(getMMAChips()));
+}
+
+/// What a chip lacks by the table of chips it lacks here.
+TEST_F(MMARulesTest, AgreesWithTheChips) {
+  for (const MMARule &rule : getMMARules()) {
+    auto chip = getChip(rule.chip);
+    ASSERT_TRUE(bool(chip));
+    if (rule.unit == MMAUnit::F8)
+      EXPECT_TRUE(chip->hasFP8Mma || chip->hasTcgen05) << rule.chip.str();
+    if (rule.unit == MMAUnit::BlockScaled)
+      EXPECT_TRUE(chip->hasBlockScaledMma || chip->hasTcgen05)
+          << rule.chip.str();
+    EXPECT_EQ(rule.terms != 0, rule.unit == MMAUnit::BlockScaled);
+  }
+}
+
+/// Each preset has a kernel for both products on each chip, whatever the type
+/// of the queries, and head_dim need be no multiple of anything.
+TEST_F(MMARulesTest, CoversThePresets) {
+  for (StringRef chip : getMMAChips())
+    for (StringRef format : FormatAttr::getPresetNames())
+      for (MMAProduct product : {MMAProduct::QK, MMAProduct::PV})
+        for (Type query : {Type(b.getF32Type()), Type(b.getF16Type()),
+                           Type(b.getBF16Type())}) {
+          MMAChoice choice =
+              chooseMMA(chip, request(product, format, 40, query), 0.01);
+          // f16 keys do not fit bf16, nor bf16 queries f16.
+          bool hasNone =
+              format == "f16" && product == MMAProduct::QK && !query.isF16();
+          EXPECT_EQ(choice.rule == nullptr, hasNone)
+              << chip.str() << ' ' << format.str();
+        }
+}
+
+/// A bound on the error that nothing meets gives the least error.
+TEST_F(MMARulesTest, BoundsTheError) {
+  MMARequest key = request(MMAProduct::QK, "nvfp4", 64, b.getF16Type());
+  EXPECT_EQ(chooseMMA("sm_90", key, 0).rule->unit, MMAUnit::F16);
+  MMARequest value = request(MMAProduct::PV, "nvfp4", 64, b.getBF16Type());
+  EXPECT_EQ(chooseMMA("sm_90", value, 0).rule->unit, MMAUnit::F16);
+  // One term of NVFP4 is the cheapest, two the cheapest within a percent.
+  EXPECT_EQ(chooseMMA("sm_100a", key, 0.2).fasterWithoutKernel->terms, 1);
+  EXPECT_EQ(chooseMMA("sm_100a", key, 0.01).fasterWithoutKernel->terms, 2);
+}
+
+} // namespace
