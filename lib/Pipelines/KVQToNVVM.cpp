@@ -71,10 +71,14 @@ void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
   addHostLowering(pm);
 }
 
-void kvq::buildKVQToPTXPipeline(OpPassManager &pm,
-                                const KVQToNVVMOptions &options) {
-  buildKVQToNVVMPipeline(pm, options);
+void kvq::addKernelsToPTX(OpPassManager &pm) {
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = "isa";
   pm.addPass(createGpuModuleToBinaryPass(binary));
+}
+
+void kvq::buildKVQToPTXPipeline(OpPassManager &pm,
+                                const KVQToNVVMOptions &options) {
+  buildKVQToNVVMPipeline(pm, options);
+  addKernelsToPTX(pm);
 }

@@ -1,6 +1,7 @@
 //===- GPUCode.cpp - From a module to GPU kernels -------------------------===//
 
 #include "GPUCode.h"
+#include "kvq/Conversion/KVQToGPU/KernelManifest.h"
 #include "kvq/Pipelines/Pipelines.h"
 #include "kvq/Tools/ModuleTool.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -18,15 +19,20 @@ using namespace mlir;
 using llvm::createStringError;
 
 llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
-                              StringRef features, bool toPTX) {
+                              StringRef features) {
   PassManager manager(module.getContext(), module.getOperationName());
   KVQToNVVMOptions options;
   options.chip = chip.name.str();
   options.features = features.str();
-  if (toPTX)
-    buildKVQToPTXPipeline(manager, options);
-  else
-    buildKVQToNVVMPipeline(manager, options);
+  buildKVQToNVVMPipeline(manager, options);
+  if (failed(manager.run(module)))
+    return diagnosedError();
+  return llvm::Error::success();
+}
+
+llvm::Error kvq::lowerKernelsToPTX(ModuleOp module) {
+  PassManager manager(module.getContext(), module.getOperationName());
+  addKernelsToPTX(manager);
   if (failed(manager.run(module)))
     return diagnosedError();
   return llvm::Error::success();
@@ -35,6 +41,14 @@ llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
 static llvm::Error noKernels() {
   return createStringError("the module has no kvq operation: there is no "
                            "kernel to write for a GPU");
+}
+
+llvm::Expected<std::string> kvq::getManifest(ModuleOp module, const Chip &chip,
+                                             StringRef features) {
+  SmallVector<NamedKernel, 0> kernels = getNamedKernels(module);
+  if (kernels.empty())
+    return noKernels();
+  return makeKernelManifest(kernels, chip, features);
 }
 
 llvm::Expected<std::string> kvq::getKernelLLVM(ModuleOp module) {

@@ -8,17 +8,23 @@
 
 namespace kvq {
 
-/// Lowers a module for a chip by `kvq-to-nvvm`, or by `kvq-to-ptx` with
-/// `toPTX`. `features` is what getChipFeatures returned. Fails, after a
-/// diagnostic, if the module has nothing to make a kernel of.
+/// Lowers a module for a chip by `kvq-to-nvvm`. `features` is what
+/// getChipFeatures returned. Fails after a diagnostic.
 llvm::Error lowerForChip(mlir::ModuleOp module, const Chip &chip,
-                         llvm::StringRef features, bool toPTX);
+                         llvm::StringRef features);
+
+/// Makes PTX of the kernels of a lowered module.
+llvm::Error lowerKernelsToPTX(mlir::ModuleOp module);
+
+/// The manifest of the kernels of a lowered module, before they become PTX.
+llvm::Expected<std::string> getManifest(mlir::ModuleOp module, const Chip &chip,
+                                        llvm::StringRef features);
 
 /// The LLVM IR of the kernels of a module lowered by `kvq-to-nvvm`, before
 /// LLVM's optimizations.
 llvm::Expected<std::string> getKernelLLVM(mlir::ModuleOp module);
 
-/// The PTX of the kernels of a module lowered by `kvq-to-ptx`.
+/// The PTX that lowerKernelsToPTX made.
 llvm::Expected<std::string> getKernelPTX(mlir::ModuleOp module);
 
 /// Assembles PTX by the program `ptxas` into a cubin.

@@ -60,6 +60,12 @@ static cl::opt<std::string> headerFile(
              "functions, which are called as _mlir_ciface_NAME"),
     cl::cat(category));
 
+static cl::opt<std::string> manifestFile(
+    "manifest", cl::value_desc("M.json"),
+    cl::desc("Of a GPU also write how to launch the kernels: their parameters, "
+             "grids and memory, and the layout of caches"),
+    cl::cat(category));
+
 static cl::opt<std::string> cpuName(
     "cpu", cl::value_desc("NAME"), cl::init("native"),
     cl::desc("The processor to compile for: native (the default) is this one "
@@ -106,6 +112,10 @@ static llvm::Error checkOptions() {
       return createStringError("--header is for --target=cpu: kernels are not "
                                "called from C");
   }
+  if (!isGPU && !manifestFile.empty())
+    return createStringError("--manifest describes kernels of a GPU; expected "
+                             "--target=" +
+                             getChipNames());
   if (isGPU ? emit == Emit::Object : emit == Emit::PTX || emit == Emit::Cubin)
     return createStringError(
         isGPU ? "an object file is for --target=cpu; expected --emit=mlir, "
@@ -117,8 +127,9 @@ static llvm::Error checkOptions() {
   if (emit == Emit::Object && outputFile == "-")
     return createStringError(
         "an object file is written to a file: expected -o OUT");
-  if (!headerFile.empty() && headerFile == outputFile)
-    return createStringError("'" + headerFile + "' is to be written twice");
+  for (StringRef other : {StringRef(headerFile), StringRef(manifestFile)})
+    if (!other.empty() && other == outputFile)
+      return createStringError("'" + other + "' is to be written twice");
   return llvm::Error::success();
 }
 
@@ -165,19 +176,31 @@ static llvm::Error compileForGPU(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
       requestCInterface(module, function.getName());
-  if (llvm::Error error = lowerForChip(module, chip, features, toPTX))
+  if (llvm::Error error = lowerForChip(module, chip, features))
     return error;
-  if (emit == Emit::MLIR) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    os << *module << '\n';
-    return writeFile(outputFile, text);
+  std::string manifest;
+  if (!manifestFile.empty()) {
+    auto text = getManifest(module, chip, features);
+    if (!text)
+      return text.takeError();
+    manifest = std::move(*text);
   }
-  auto text = toPTX ? getKernelPTX(module) : getKernelLLVM(module);
+  if (toPTX)
+    if (llvm::Error error = lowerKernelsToPTX(module))
+      return error;
+
+  llvm::Expected<std::string> text = std::string();
+  if (emit == Emit::MLIR)
+    llvm::raw_string_ostream(*text) << *module << '\n';
+  else
+    text = toPTX ? getKernelPTX(module) : getKernelLLVM(module);
   if (text && emit == Emit::Cubin)
     text = assemble(*text, chip, ptxasName);
   if (!text)
     return text.takeError();
+  if (!manifestFile.empty())
+    if (llvm::Error error = writeFile(manifestFile, manifest))
+      return error;
   return writeFile(outputFile, *text);
 }
 

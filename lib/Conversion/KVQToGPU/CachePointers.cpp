@@ -19,6 +19,7 @@ CachePointers::CachePointers(KernelLaunch &kernel, OpBuilder &host,
                              StringRef prefix, TypedValue<CacheType> cache,
                              Access access, int64_t chunk)
     : kernel(&kernel), type(cache.getType()), chunk(chunk) {
+  kernel.addCache(prefix, type);
   Location loc = cache.getLoc();
   auto declare = [&](StringRef part, Value memref, Ptr &pointer,
                      SmallVectorImpl<I64> &strides, Access access) {

@@ -137,6 +137,7 @@ Ptr KernelLaunch::pointer(StringRef name, Value memref, Access access) {
   parameter.alignment = std::max<int64_t>(1, getElementBits(memref) / 8);
   parameter.isRead = unsigned(access) & unsigned(Access::Read);
   parameter.isWritten = unsigned(access) & unsigned(Access::Write);
+  parameter.type = cast<MemRefType>(memref.getType());
   return toGlobal(add(std::move(parameter),
                       LLVM::LLVMPointerType::get(host.getContext()),
                       getHostPointer(memrefs.back())));
@@ -298,6 +299,7 @@ void KernelLaunch::launch(int64_t threads, AffineExpr x, AffineExpr y,
   KernelSignature signature;
   signature.operation = op->getName().getStringRef().str();
   llvm::append_range(signature.parameters, parameters);
+  signature.caches = caches;
   AffineExpr one = constant(1);
   signature.grid = getMap({x, y ? y : one, z ? z : one});
   signature.block = {static_cast<int32_t>(threads), 1, 1};

@@ -42,6 +42,12 @@ public:
   /// name.
   Ptr pointer(llvm::StringRef name, mlir::Value memref, Access access);
 
+  /// Tells that the pointers whose names begin with `prefix` are the parts of
+  /// a cache.
+  void addCache(llvm::StringRef prefix, mlir::Type type) {
+    caches.push_back({prefix.str(), type});
+  }
+
   /// The distance in bytes of neighbours in a dimension of a memref whose
   /// pointer is `name`. For 4-bit elements not of the innermost dimension.
   I64 stride(llvm::StringRef name, int64_t dimension);
@@ -98,6 +104,7 @@ private:
   std::unique_ptr<KernelBuilder> builder;
   llvm::SmallVector<Parameter> parameters;
   llvm::SmallVector<MemrefInfo> memrefs;
+  llvm::SmallVector<KernelCache> caches;
   mlir::AffineExpr workspaceBytes;
   bool isWorkspaceZeroed = false;
   unsigned numSizes = 0;

@@ -9,19 +9,26 @@ using namespace kvq;
 static constexpr llvm::StringLiteral kindNames[] = {
     "pointer", "workspace", "error_word", "stride", "size", "scalar"};
 
+StringRef kvq::stringifyKernelParameterKind(KernelParameterKind kind) {
+  return kindNames[unsigned(kind)];
+}
+
 DictionaryAttr KernelSignature::toAttribute(MLIRContext *context) const {
   Builder b(context);
   SmallVector<Attribute> list;
   for (const KernelParameter &parameter : parameters) {
     NamedAttrList fields;
     fields.append("name", b.getStringAttr(parameter.name));
-    fields.append("kind", b.getStringAttr(kindNames[unsigned(parameter.kind)]));
+    fields.append(
+        "kind", b.getStringAttr(stringifyKernelParameterKind(parameter.kind)));
     if (parameter.alignment)
       fields.append("align", b.getI64IntegerAttr(parameter.alignment));
     if (parameter.isRead)
       fields.append("read", b.getUnitAttr());
     if (parameter.isWritten)
       fields.append("write", b.getUnitAttr());
+    if (parameter.type)
+      fields.append("type", TypeAttr::get(parameter.type));
     if (!parameter.of.empty()) {
       fields.append("of", b.getStringAttr(parameter.of));
       fields.append("dim", b.getI64IntegerAttr(parameter.dimension));
@@ -31,6 +38,14 @@ DictionaryAttr KernelSignature::toAttribute(MLIRContext *context) const {
   NamedAttrList fields;
   fields.append("operation", b.getStringAttr(operation));
   fields.append("parameters", b.getArrayAttr(list));
+  if (!caches.empty()) {
+    SmallVector<Attribute> handles;
+    for (const KernelCache &cache : caches)
+      handles.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("prefix", b.getStringAttr(cache.prefix)),
+           b.getNamedAttr("type", TypeAttr::get(cache.type))}));
+    fields.append("caches", b.getArrayAttr(handles));
+  }
   fields.append("grid", AffineMapAttr::get(grid));
   fields.append("block", b.getDenseI32ArrayAttr(block));
   if (sharedBytes)
@@ -61,11 +76,25 @@ static std::optional<KernelParameter> readParameter(Attribute attribute) {
     parameter.alignment = align.getInt();
   parameter.isRead = bool(fields.get("read"));
   parameter.isWritten = bool(fields.get("write"));
+  if (auto type = fields.getAs<TypeAttr>("type"))
+    parameter.type = dyn_cast<MemRefType>(type.getValue());
   if (auto of = fields.getAs<StringAttr>("of"))
     parameter.of = of.str();
   if (auto dimension = fields.getAs<IntegerAttr>("dim"))
     parameter.dimension = dimension.getInt();
   return parameter;
+}
+
+/// Reads one cache; nothing if it has not the fields it needs.
+static std::optional<KernelCache> readCache(Attribute attribute) {
+  auto fields = dyn_cast<DictionaryAttr>(attribute);
+  if (!fields)
+    return std::nullopt;
+  auto prefix = fields.getAs<StringAttr>("prefix");
+  auto type = fields.getAs<TypeAttr>("type");
+  if (!prefix || !type)
+    return std::nullopt;
+  return KernelCache{prefix.str(), type.getValue()};
 }
 
 std::optional<KernelSignature>
@@ -87,6 +116,13 @@ KernelSignature::fromAttribute(Attribute attribute) {
       return std::nullopt;
     signature.parameters.push_back(*read);
   }
+  if (auto caches = fields.getAs<ArrayAttr>("caches"))
+    for (Attribute cache : caches) {
+      std::optional<KernelCache> read = readCache(cache);
+      if (!read)
+        return std::nullopt;
+      signature.caches.push_back(*read);
+    }
   signature.grid = grid.getValue();
   llvm::copy(block.asArrayRef(), signature.block.begin());
   if (auto shared = fields.getAs<IntegerAttr>("shared"))

@@ -10,8 +10,8 @@
 // CHECK: gpu.func @dequantize_nvfp4(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i32, %{{.*}}: f32) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: kvq.kernel = {block = array<i32: 256, 1, 1>, grid = #[[GRID]], operation = "kvq.dequantize",
-// CHECK-SAME: {align = 1 : i64, kind = "pointer", name = "data", read}
-// CHECK-SAME: {align = 4 : i64, kind = "pointer", name = "output", write}
+// CHECK-SAME: {align = 1 : i64, kind = "pointer", name = "data", read, type = memref<
+// CHECK-SAME: {align = 4 : i64, kind = "pointer", name = "output", type = memref<?x
 // CHECK-SAME: {align = 8 : i64, kind = "error_word", name = "error_word", read, write}
 // CHECK-SAME: {dim = 0 : i64, kind = "size", name = "output_size0", of = "output"}
 // CHECK-SAME: {kind = "scalar", name = "global_scale"}

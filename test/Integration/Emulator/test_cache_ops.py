@@ -91,9 +91,6 @@ class Pool:
         return {prefix + "data": self.data, prefix + "scales": self.scales,
                 prefix + "global_scale": self.g}
 
-    def packed(self, prefix):
-        return {prefix + "data"} if self.cache.fmt.bits == 4 else set()
-
     def declare(self, name):
         """(arguments, operation that makes the handle)."""
         cache, fmt = self.cache, self.cache.fmt
@@ -221,7 +218,6 @@ def test_append(case, how, chip, tmp_path):
     for text, inputs in ((fused, row_arguments), (plain, plain_arguments)):
         kernel = compile_op({"k": pool}, inputs + arguments, f"{text} {into}",
                             chip, tmp_path)
-        packed = pool.packed("cache_") | pool.packed("")
         for use, wrong in ((tables, False), (bad_tables, True)):
             target, expected = clone(pool), clone(pool)
             good = np.array(slots)
@@ -232,7 +228,7 @@ def test_append(case, how, chip, tmp_path):
             with device.registered(values, plain_data, scales, word,
                                    *use.values(), *target.arrays()):
                 kernel.launch({**operands, **use, **target.operands("cache_")},
-                              error_word=word, packed=packed)
+                              error_word=word)
             compare(target, expected)
             check_error(word, *(error if wrong else (0, 0, 0, 0)))
             word[:] = 0
@@ -253,12 +249,10 @@ def test_bad_global_scale(g, chip, tmp_path):
     word = np.zeros(4, np.int64)
     with device.registered(x, slots, word, *pool.arrays()):
         kernel.launch({"input": x, "slot_mapping": slots,
-                       **pool.operands("cache_")}, error_word=word,
-                      packed=pool.packed("cache_"))
+                       **pool.operands("cache_")}, error_word=word)
         # Without an error word nothing is reported.
         kernel.launch({"input": x, "slot_mapping": slots,
-                       **pool.operands("cache_")},
-                      packed=pool.packed("cache_"))
+                       **pool.operands("cache_")})
     compare(pool, expected)
     check_error(word, 11, 0, int(pool.g.view(np.uint32)), 0)
 
@@ -284,7 +278,6 @@ def test_gather(case, chip, tmp_path):
         f"kvq.gather cache(%k : {programs.cache_type(cache)}) "
         f"block_table(%bt : memref<?x?xi32>) seq_lens(%n : memref<?xi32>) "
         f"outs({outs})", chip, tmp_path)
-    packed = pool.packed("cache_") | pool.packed("")
 
     def run(table, lengths):
         data = np.full((6, length, cache.heads,
@@ -296,8 +289,7 @@ def test_gather(case, chip, tmp_path):
                                *pool.arrays()):
             kernel.launch({"block_table": table, "seq_lens": lengths,
                            "data": data, "scales": scales,
-                           **pool.operands("cache_")}, error_word=word,
-                          packed=packed)
+                           **pool.operands("cache_")}, error_word=word)
         return data, scales, word
 
     want, want_scales = caches.gather(cache, table, lengths, length)
@@ -344,8 +336,7 @@ def test_copy_pages(case, chip, tmp_path):
         with device.registered(i, j, word, *arrays):
             kernel.launch({"src_pages": i, "dst_pages": j,
                            **source.operands("source_"),
-                           **dest.operands("dest_")}, error_word=word,
-                          packed=pool.packed("source_") | pool.packed("dest_"))
+                           **dest.operands("dest_")}, error_word=word)
 
     # Within a pool, and nothing for an empty list.
     kernel = compile_op({"k": pool}, pages,

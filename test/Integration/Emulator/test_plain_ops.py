@@ -82,7 +82,6 @@ def test_quantize(fmt, dtype, dim, place, four, chip, tmp_path):
     text = quantize_text(fmt, dtype, dim, place is not None, four)
     quantize, dequantize = device.Compiled(text, chip, tmp_path).kernels
     offset, gap = place or (0, 0)
-    packed = {"data"} if fmt.bits == 4 else set()
     scalars = {"global_scale": np.float32(0.0107)}
     g = scalars["global_scale"] if fmt.has_global else np.float32(1)
     for rows in ((0, 3), (1, 1), (7, 5)):
@@ -100,7 +99,7 @@ def test_quantize(fmt, dtype, dim, place, four, chip, tmp_path):
         want, want_scales = formats.quantize(
             fmt, programs.widen(np.ascontiguousarray(x)), g, four)
         with device.registered(x_all, data_all, scales_all):
-            quantize.launch(operands, scalars, packed=packed)
+            quantize.launch(operands, scalars)
         np.testing.assert_array_equal(data, want)
         np.testing.assert_array_equal(scales, want_scales)
         # Nothing beside the rows is written.
@@ -117,7 +116,7 @@ def test_quantize(fmt, dtype, dim, place, four, chip, tmp_path):
         x[...] = 0
         operands["output"] = x
         with device.registered(x_all, data_all, scales_all):
-            dequantize.launch(operands, scalars, packed=packed)
+            dequantize.launch(operands, scalars)
         if rows[0] == 0:
             continue
         want = formats.dequantize(fmt, data, scales, g)

@@ -1,6 +1,6 @@
 //===- KernelSignatureTest.cpp - Signatures as attributes -----------------===//
 
-#include "kvq/Conversion/KVQToGPU/KernelSignature.h"
+#include "kvq/Conversion/KVQToGPU/KernelManifest.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
@@ -20,6 +20,9 @@ TEST(KernelSignatureTest, SurvivesTheAttribute) {
   signature.parameters[0].kind = KernelParameterKind::Pointer;
   signature.parameters[0].alignment = 2;
   signature.parameters[0].isRead = true;
+  signature.parameters[0].type =
+      MemRefType::get({ShapedType::kDynamic, 64}, Float16Type::get(&context));
+  signature.caches.push_back({"k_", IntegerType::get(&context, 7)});
   signature.parameters[1].name = "data_stride1";
   signature.parameters[1].kind = KernelParameterKind::Stride;
   signature.parameters[1].of = "data";
@@ -51,9 +54,13 @@ TEST(KernelSignatureTest, SurvivesTheAttribute) {
     EXPECT_EQ(found.alignment, expected.alignment);
     EXPECT_EQ(found.isRead, expected.isRead);
     EXPECT_EQ(found.isWritten, expected.isWritten);
+    EXPECT_EQ(found.type, expected.type);
     EXPECT_EQ(found.of, expected.of);
     EXPECT_EQ(found.dimension, expected.dimension);
   }
+  ASSERT_EQ(read->caches.size(), 1u);
+  EXPECT_EQ(read->caches[0].prefix, "k_");
+  EXPECT_EQ(read->caches[0].type, signature.caches[0].type);
   EXPECT_EQ(read->grid, signature.grid);
   EXPECT_EQ(read->block, signature.block);
   EXPECT_EQ(read->sharedBytes, 1024);
@@ -90,6 +97,29 @@ TEST(KernelSignatureTest, OtherAttributesAreNone) {
   NamedAttrList wrong(good);
   wrong.set("parameters", b.getArrayAttr(parameter.getDictionary(&context)));
   EXPECT_FALSE(KernelSignature::fromAttribute(wrong.getDictionary(&context)));
+  // A cache without a type.
+  wrong = NamedAttrList(good);
+  wrong.set("caches", b.getArrayAttr(b.getDictionaryAttr(
+                          b.getNamedAttr("prefix", b.getStringAttr("k_")))));
+  EXPECT_FALSE(KernelSignature::fromAttribute(wrong.getDictionary(&context)));
+}
+
+TEST(KernelManifestTest, FormulasAreInTheirGrammar) {
+  MLIRContext context;
+  AffineExpr a = getAffineSymbolExpr(0, &context);
+  AffineExpr b = getAffineSymbolExpr(1, &context);
+  auto print = [](AffineExpr formula) {
+    return printFormula(formula, {"x_size0", "y_size1"});
+  };
+  EXPECT_EQ(print(getAffineConstantExpr(7, &context)), "7");
+  EXPECT_EQ(print(a), "x_size0");
+  EXPECT_EQ(print(b.ceilDiv(256)), "y_size1 ceildiv 256");
+  EXPECT_EQ(print((a + b).floorDiv(2)), "(x_size0 + y_size1) floordiv 2");
+  EXPECT_EQ(print(a * b % 3 + 1), "x_size0 * y_size1 mod 3 + 1");
+  EXPECT_EQ(print(a * b.ceilDiv(3)), "x_size0 * (y_size1 ceildiv 3)");
+  EXPECT_EQ(print((a * 2).ceilDiv(3)), "x_size0 * 2 ceildiv 3");
+  EXPECT_EQ(print(a - b), "x_size0 + y_size1 * (0 - 1)");
+  EXPECT_EQ(print(a - 1), "x_size0 + (0 - 1)");
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include <array>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ enum class KernelParameterKind {
   Scalar,
 };
 
+/// The name of a kind in attributes and manifests, "error_word".
+llvm::StringRef stringifyKernelParameterKind(KernelParameterKind kind);
+
 /// A parameter of a kernel.
 struct KernelParameter {
   /// Unique in the kernel: "k_data", "k_data_stride_page".
@@ -49,10 +53,21 @@ struct KernelParameter {
   int64_t alignment = 0;
   /// Pointer: whether the kernel reads and writes.
   bool isRead = false, isWritten = false;
+  /// Pointer: the type of the operand. Its offset means nothing.
+  mlir::MemRefType type;
   /// Stride and Size: the name of the pointer that it belongs to, and the
   /// dimension of the operand.
   std::string of;
   int64_t dimension = 0;
+};
+
+/// A cache that a kernel works on.
+struct KernelCache {
+  /// Its parts are the pointers `PREFIXdata`, `PREFIXscales` and
+  /// `PREFIXglobal_scale`, as far as the format has them.
+  std::string prefix;
+  /// A kvq::CacheType.
+  mlir::Type type;
 };
 
 /// A kernel's parameters and launch rules. Formulas are affine maps without
@@ -62,6 +77,7 @@ struct KernelSignature {
   /// The operation that the kernel implements, "kvq.quantize_append".
   std::string operation;
   llvm::SmallVector<KernelParameter> parameters;
+  llvm::SmallVector<KernelCache> caches;
   /// () [sizes] -> (x, y, z). A result below 1 means 1.
   mlir::AffineMap grid;
   std::array<int32_t, 3> block = {1, 1, 1};
