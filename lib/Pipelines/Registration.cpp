@@ -5,6 +5,11 @@
 #include "mlir/Pass/PassRegistry.h"
 
 void kvq::registerPipelines() {
+  static mlir::PassPipelineRegistration<KVQOptimizeOptions> optimize(
+      "kvq-optimize",
+      "Fuse quantization and attention with caches, and decide formats, scale "
+      "layouts, MMA kinds and KV splits for a chip",
+      buildKVQOptimizePipeline);
   static mlir::PassPipelineRegistration<KVQToCPUOptions> toCPU(
       "kvq-to-cpu", "Lower kvq operations to the LLVM dialect for the CPU",
       buildKVQToCPUPipeline);

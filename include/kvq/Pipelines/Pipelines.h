@@ -31,6 +31,56 @@ inline llvm::cl::ValuesClass getCPUThreadsValues() {
       clEnumValN(CPUThreads::OpenMP, "openmp", "the OpenMP runtime libomp"));
 }
 
+/// Options of `kvq-optimize`. Those that have the name of a pass's option are
+/// handed to it.
+struct KVQOptimizeOptions
+    : public mlir::PassPipelineOptions<KVQOptimizeOptions> {
+  Option<std::string> chip{
+      *this, "chip",
+      llvm::cl::desc("The chip to optimize for, as sm_100a, or cpu"),
+      llvm::cl::init("sm_100a")};
+  Option<std::string> keyFormat{
+      *this, "key-format",
+      llvm::cl::desc("The format that keys are to have; nothing to keep what "
+                     "they have"),
+      llvm::cl::init("")};
+  Option<std::string> valueFormat{
+      *this, "value-format",
+      llvm::cl::desc("The format that values are to have; nothing to keep what "
+                     "they have"),
+      llvm::cl::init("")};
+  Option<std::string> formatsFile{
+      *this, "formats-file",
+      llvm::cl::desc("A JSON file with formats of single layers"),
+      llvm::cl::init("")};
+  Option<std::string> globalScale{
+      *this, "global-scale",
+      llvm::cl::desc("Where global scales without an attribute come from: "
+                     "argument, or one"),
+      llvm::cl::init("argument")};
+  Option<std::string> valueReader{
+      *this, "value-reader",
+      llvm::cl::desc("The kernels that attention reads values with: kvq, or "
+                     "trtllm-gen"),
+      llvm::cl::init("kvq")};
+  Option<double> maxError{
+      *this, "max-error",
+      llvm::cl::desc("The relative error of a product that an MMA kind may "
+                     "add"),
+      llvm::cl::init(0.011)};
+  Option<int64_t> splitLength{*this, "split-length",
+                              llvm::cl::desc("Tokens of a chunk of attention"),
+                              llvm::cl::init(512)};
+};
+
+/// Adds the passes that make of a module with `kvq` operations on tensors, in
+/// which caches may be floats and quantize, append, gather, dequantize and
+/// attention may stand apart, one where quantization and attention are fused
+/// and formats, scale layouts, MMA kinds and KV splits are decided and checked
+/// for a chip. For the chip "cpu" no MMA kinds are chosen and nothing is split.
+void buildKVQOptimizePipeline(mlir::OpPassManager &pm,
+                              const KVQOptimizeOptions &options);
+
 /// Options of `kvq-to-cpu`.
 struct KVQToCPUOptions : public mlir::PassPipelineOptions<KVQToCPUOptions> {
   Option<bool> reference{
@@ -72,10 +122,7 @@ struct KVQToNVVMOptions : public mlir::PassPipelineOptions<KVQToNVVMOptions> {
 void buildKVQToNVVMPipeline(mlir::OpPassManager &pm,
                             const KVQToNVVMOptions &options);
 
-/// Adds what makes PTX in a `gpu.binary` of the kernels of that pipeline.
-void addKernelsToPTX(mlir::OpPassManager &pm);
-
-/// Both in turn.
+/// The same, and the kernels become PTX in a `gpu.binary`.
 void buildKVQToPTXPipeline(mlir::OpPassManager &pm,
                            const KVQToNVVMOptions &options);
 

@@ -295,6 +295,74 @@ def FuseDequantAttention : Pass<"kvq-fuse-dequant-attention"> {
   ];
 }
 
+def AssignBlockScales : Pass<"kvq-assign-block-scales", "mlir::ModuleOp"> {
+  let summary = "Choose the layouts of block scales";
+  let description = [{
+    Gives each cache whose scale layout is `?` a layout, for all handles that
+    have one type (through functions and calls, loops, branches and selects) and
+    for all caches over the same memory, seen through views and calls:
+
+    - that of a cache over the same memory whose layout is given;
+    - `linear` where scales are used as a memref (`kvq.cache_scales`);
+    - for values, what the kernels that read them need: with
+      `value-reader=trtllm-gen` that is `interleaved_4`;
+    - else `linear`. The operations of the dialect write and read every layout.
+
+    Where the layout of values is given and attention cannot read it, attention
+    reads a copy of the scales that `kvq.convert_scale_layout` makes, before the
+    outermost loop that does not write the cache. Readers share a copy up to the
+    next write. The copy is a `memref.alloc`; buffer deallocation frees it.
+
+    Two caches over the same memory with different layouts are an error, and so
+    is an undecided layout on the signature of a public function, whose callers
+    could not know the layout, or of a function without a body. Decisions are
+    reported as remarks.
+
+    Example:
+
+    ```mlir
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                 %vd: memref<?x16x8x128xf4E2M1FN>, %vs: memref<?x16x8x8xf8E4M3FN>,
+                 %vg: memref<f32>, %bt: tensor<2x64xi32>, %len: tensor<2xi32>,
+                 %scale: f32, %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %v = kvq.make_cache data(%vd : memref<?x16x8x128xf4E2M1FN>)
+          scales(%vs : memref<?x16x8x8xf8E4M3FN>) global_scale(%vg : memref<f32>)
+          : !kvq.cache<value, 16x8x128, nvfp4, NHD, ?>
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                          !kvq.cache<value, 16x8x128, nvfp4, NHD, ?>)
+          block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
+    // becomes
+    func.func @f(%q: tensor<2x1x8x128xf16>, %k: !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                 %vd: memref<?x16x8x128xf4E2M1FN>, %vs: memref<?x16x8x8xf8E4M3FN>,
+                 %vg: memref<f32>, %bt: tensor<2x64xi32>, %len: tensor<2xi32>,
+                 %scale: f32, %o: tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16> {
+      %v = kvq.make_cache data(%vd : memref<?x16x8x128xf4E2M1FN>)
+          scales(%vs : memref<?x16x8x8xf8E4M3FN>) global_scale(%vg : memref<f32>)
+          : !kvq.cache<value, 16x8x128, nvfp4, NHD, linear>
+      %0 = kvq.dequant_attention ins(%q : tensor<2x1x8x128xf16>)
+          caches(%k, %v : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>,
+                          !kvq.cache<value, 16x8x128, nvfp4, NHD, linear>)
+          block_table(%bt : tensor<2x64xi32>) seq_lens(%len : tensor<2xi32>)
+          scale(%scale) outs(%o : tensor<2x1x8x128xf16>) -> tensor<2x1x8x128xf16>
+      return %0 : tensor<2x1x8x128xf16>
+    }
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "The chip that code is made for, or cpu">,
+    Option<"valueReader", "value-reader", "std::string", /*default=*/"\"kvq\"",
+           "The kernels that attention reads values with: kvq, or trtllm-gen">
+  ];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"
+  ];
+}
+
 def SelectMMA : InterfacePass<"kvq-select-mma", "mlir::FunctionOpInterface"> {
   let summary = "Choose the tensor-core kinds of attention for a chip";
   let description = [{

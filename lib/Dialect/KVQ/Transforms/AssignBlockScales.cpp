@@ -1,0 +1,316 @@
+//===- AssignBlockScales.cpp - Choose the layouts of block scales ---------===//
+//
+// Writers and readers of a cache meet in its pool: all handles that one type
+// holds together, and all types over the same memory. Every operation of the
+// dialect writes and reads each layout, so what decides are the places that
+// cannot be changed: layouts that are given, scales that are used as a memref,
+// and the kernels that read values. All decisions come first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CacheClasses.h"
+#include "ScaleCopies.h"
+#include "ScalePools.h"
+#include "TargetRules.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace kvq {
+#define GEN_PASS_DEF_ASSIGNBLOCKSCALES
+#include "kvq/Dialect/KVQ/Transforms/Passes.h.inc"
+} // namespace kvq
+
+using namespace mlir;
+using namespace kvq;
+
+namespace {
+
+/// Kernels that attention reads values with.
+struct ValueReader {
+  llvm::StringLiteral name;
+  /// The layout that it needs; none where it reads every one.
+  std::optional<ScaleLayout> layout;
+  /// The chip and the preset that it exists for; empty for all.
+  llvm::StringLiteral chip, format;
+};
+
+constexpr ValueReader valueReaders[] = {
+    {"kvq", std::nullopt, "", ""},
+    // FlashInfer and TensorRT-LLM write values of NVFP4 for these kernels in
+    // groups of four tokens, for SM100 alone.
+    {"trtllm-gen", ScaleLayout::Interleaved4, "sm_100a", "nvfp4"},
+};
+
+/// Who writes and reads a pool.
+struct PoolUses {
+  unsigned writers = 0, readers = 0;
+  /// An operation that uses scales as a memref, or null.
+  Operation *rawUse = nullptr;
+};
+
+struct AssignBlockScalesPass
+    : public kvq::impl::AssignBlockScalesBase<AssignBlockScalesPass> {
+  using AssignBlockScalesBase::AssignBlockScalesBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult selectReader();
+  LogicalResult verifyReachable(ArrayRef<CacheClass> classes);
+  LogicalResult decide(const ScalePool &pool);
+  LogicalResult convertReaders();
+
+  /// The type of `type` with the layout that attention needs to read it, null
+  /// with an error if there is none.
+  CacheType getReadType(CacheType type, Operation *op);
+
+  const ValueReader *reader = nullptr;
+  SmallVector<std::pair<const CacheClass *, CacheType>> decisions;
+};
+
+} // namespace
+
+static bool isUndecided(CacheType type) {
+  return type.getScaleLayout() == ScaleLayout::Undecided;
+}
+
+LogicalResult AssignBlockScalesPass::selectReader() {
+  if (failed(verifyChip(getOperation(), chip, /*allowCPU=*/true)))
+    return failure();
+  SmallVector<StringRef> names;
+  for (const ValueReader &candidate : valueReaders) {
+    names.push_back(candidate.name);
+    if (candidate.name == valueReader)
+      reader = &candidate;
+  }
+  if (!reader)
+    return reportError<RemarkId::ValueReaderUnknown>(
+        getOperation(), valueReader, llvm::join(names, " and "));
+  if (!reader->chip.empty() && reader->chip != chip)
+    return reportError<RemarkId::ValueReaderOfOtherChip>(
+        getOperation(), valueReader, reader->chip, chip);
+  return success();
+}
+
+/// Checks that handles of undecided layouts can be given one.
+LogicalResult
+AssignBlockScalesPass::verifyReachable(ArrayRef<CacheClass> classes) {
+  bool failedAny = false;
+  for (const CacheClass &cacheClass : classes) {
+    if (!isUndecided(cacheClass.getType()))
+      continue;
+    for (BlockArgument argument : cacheClass.arguments) {
+      auto function =
+          cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+      if (!function.isPublic())
+        continue;
+      reportError<RemarkId::ScaleLayoutPublic>(
+          function, argument.getArgNumber(), argument.getType());
+      failedAny = true;
+    }
+    if (cacheClass.isPublic || !cacheClass.external)
+      continue;
+    reportError<RemarkId::ScaleLayoutOutOfReach>(cacheClass.getReportOp(),
+                                                 Type(cacheClass.getType()))
+            .attachNote(cacheClass.external->getLoc())
+        << cacheClass.external->getName() << " is what it reaches";
+    failedAny = true;
+  }
+  // Functions without a body have no handles, only types.
+  getOperation().walk([&](FunctionOpInterface function) {
+    if (!function.isExternal())
+      return;
+    for (Type type : function.getArgumentTypes())
+      if (auto cache = dyn_cast<CacheType>(type); cache && isUndecided(cache)) {
+        reportError<RemarkId::ScaleLayoutOutOfReach>(function, type);
+        failedAny = true;
+        return;
+      }
+  });
+  return failure(failedAny);
+}
+
+/// Returns an operation that sees scales of a handle as a memref, or null.
+static Operation *findRawUse(CacheScalesOp accessor) {
+  SmallVector<Value> views{accessor.getPart()};
+  while (!views.empty()) {
+    Value view = views.pop_back_val();
+    for (Operation *user : view.getUsers()) {
+      if (isa<memref::DimOp, MakeCacheOp>(user))
+        continue;
+      if (!isa<memref::CastOp, memref::SubViewOp>(user))
+        return user;
+      views.push_back(user->getResult(0));
+    }
+  }
+  return nullptr;
+}
+
+static PoolUses collectUses(const ScalePool &pool) {
+  PoolUses uses;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  for (const CacheClass *cacheClass : pool)
+    for (Value value : cacheClass->values)
+      for (Operation *user : value.getUsers()) {
+        if (auto accessor = dyn_cast<CacheScalesOp>(user);
+            accessor && !uses.rawUse)
+          uses.rawUse = findRawUse(accessor);
+        auto paged = dyn_cast<PagedBatchOpInterface>(user);
+        if (!paged || !seen.insert(user).second)
+          continue;
+        uses.writers += llvm::is_contained(paged.getWrittenCaches(), value);
+        uses.readers += llvm::is_contained(paged.getReadCaches(), value);
+      }
+  return uses;
+}
+
+CacheType AssignBlockScalesPass::getReadType(CacheType type, Operation *op) {
+  if (type.isKey() || !reader->layout)
+    return type;
+  auto emitError = [&] {
+    return reportError<RemarkId::ScaleLayoutIllegal>(
+        op, stringifyScaleLayout(*reader->layout), reader->name);
+  };
+  if (!reader->format.empty() &&
+      type.getFormat() !=
+          FormatAttr::getPreset(type.getContext(), reader->format)) {
+    emitError() << "the format is " << Attribute(type.getFormat())
+                << ", expected " << reader->format;
+    return {};
+  }
+  return CacheType::getChecked(emitError, type.getContext(), type.getSide(),
+                               type.getPageSize(), type.getNumHeads(),
+                               type.getHeadDim(), type.getFormat(),
+                               type.getKvLayout(), reader->layout);
+}
+
+/// Names the second of two caches that disagree, and what keeps both as they
+/// are.
+static void attachNotes(InFlightDiagnostic diag, const CacheClass &lhs,
+                        const CacheClass &rhs) {
+  diag.attachNote(rhs.getReportOp()->getLoc())
+      << rhs.describe() << " has " << rhs.getType() << " here";
+  for (const CacheClass *cacheClass : {&lhs, &rhs})
+    if (Operation *external = cacheClass->external)
+      diag.attachNote(external->getLoc())
+          << external->getName() << " takes " << cacheClass->getType();
+}
+
+LogicalResult AssignBlockScalesPass::decide(const ScalePool &pool) {
+  const CacheClass *fixed = nullptr, *undecided = nullptr;
+  for (const CacheClass *cacheClass : pool) {
+    CacheType type = cacheClass->getType();
+    if (isUndecided(type)) {
+      if (!undecided)
+        undecided = cacheClass;
+    } else if (!fixed) {
+      fixed = cacheClass;
+    } else if (type.getScaleLayout() != fixed->getType().getScaleLayout()) {
+      attachNotes(reportError<RemarkId::ScaleLayoutsDisagree>(
+                      fixed->getReportOp(), fixed->describe(),
+                      Type(fixed->getType()), cacheClass->describe(),
+                      Type(type)),
+                  *fixed, *cacheClass);
+      return failure();
+    }
+  }
+  if (!undecided)
+    return success();
+
+  PoolUses uses = collectUses(pool);
+  for (const CacheClass *cacheClass : pool) {
+    CacheType type = cacheClass->getType();
+    if (!isUndecided(type))
+      continue;
+    Operation *op = cacheClass->getReportOp();
+    ScaleLayout layout = ScaleLayout::Linear;
+    std::string reason = "no reader asks for another";
+    Operation *reasonOp = nullptr;
+    if (fixed) {
+      layout = *fixed->getType().getScaleLayout();
+      reason = fixed->describe() + " over the same memory has it";
+      reasonOp = fixed->getReportOp();
+    } else if (uses.rawUse) {
+      reason = "scales are used as a memref";
+      reasonOp = uses.rawUse;
+    } else if (reader->layout && !type.isKey()) {
+      layout = *reader->layout;
+      reason = (reader->name + " reads values so").str();
+      if (!getReadType(type, op))
+        return failure();
+    }
+    CacheType decided = CacheType::getChecked(
+        [&] {
+          return reportError<RemarkId::ScaleLayoutIllegal>(
+              op, stringifyScaleLayout(layout),
+              "another cache over the same memory");
+        },
+        type.getContext(), type.getSide(), type.getPageSize(),
+        type.getNumHeads(), type.getHeadDim(), type.getFormat(),
+        type.getKvLayout(), std::optional(layout));
+    if (!decided)
+      return failure();
+    decisions.push_back({cacheClass, decided});
+    Report decision = Report::get<RemarkId::AssignedScaleLayout>(
+        cacheClass->describe(), stringifyScaleLayout(layout), uses.writers,
+        uses.readers, reason);
+    if (reasonOp)
+      decision.at(reasonOp);
+    (void)decision.emit(op);
+  }
+  return success();
+}
+
+/// Gives attention values in the layout that it needs.
+LogicalResult AssignBlockScalesPass::convertReaders() {
+  if (!reader->layout)
+    return success();
+  SmallVector<std::pair<DequantAttentionOp, CacheType>> conversions;
+  bool failedAny = false;
+  getOperation().walk([&](DequantAttentionOp op) {
+    CacheType type = op.getVCache().getType();
+    if (!type.getScaleLayout() || type.getScaleLayout() == reader->layout)
+      return;
+    CacheType readType = getReadType(type, op);
+    failedAny |= !readType;
+    conversions.push_back({op, readType});
+  });
+  if (failedAny)
+    return failure();
+  ScaleCopies copies(getOperation());
+  for (auto [op, type] : conversions) {
+    report<RemarkId::CopiedScales>(
+        op, stringifyScaleLayout(*type.getScaleLayout()),
+        stringifyScaleLayout(*op.getVCache().getType().getScaleLayout()),
+        reader->name);
+    op.getVCacheMutable().assign(copies.get(op.getVCache(), type, op));
+  }
+  return success();
+}
+
+void AssignBlockScalesPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<CacheClass> classes = collectCacheClasses(module);
+  if (failed(selectReader()) || failed(verifyReachable(classes)))
+    return signalPassFailure();
+  bool failedAny = false;
+  for (const ScalePool &pool : collectScalePools(module, classes))
+    failedAny |= failed(decide(pool));
+  if (failedAny)
+    return signalPassFailure();
+
+  for (auto [cacheClass, type] : decisions)
+    for (Value value : cacheClass->values)
+      value.setType(type);
+  if (!decisions.empty())
+    module.walk([&](func::FuncOp function) {
+      if (!function.isExternal())
+        function.setFunctionType(FunctionType::get(
+            &getContext(), function.getBody().front().getArgumentTypes(),
+            function.getFunctionType().getResults()));
+    });
+  if (failed(convertReaders()))
+    signalPassFailure();
+}
