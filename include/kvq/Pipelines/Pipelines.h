@@ -122,7 +122,10 @@ struct KVQToNVVMOptions : public mlir::PassPipelineOptions<KVQToNVVMOptions> {
 void buildKVQToNVVMPipeline(mlir::OpPassManager &pm,
                             const KVQToNVVMOptions &options);
 
-/// The same, and the kernels become PTX in a `gpu.binary`.
+/// Adds what makes PTX in a `gpu.binary` of the kernels of that pipeline.
+void addKernelsToPTX(mlir::OpPassManager &pm);
+
+/// Both in turn.
 void buildKVQToPTXPipeline(mlir::OpPassManager &pm,
                            const KVQToNVVMOptions &options);
 

@@ -10,7 +10,7 @@ gpu.module @m {
   // CHECK: nvvm.tcgen05.alloc %{{.*}} : !llvm.ptr<3>, i32
   // CHECK: nvvm.tcgen05.ld %{{.*}} : vector<16xi32>
   // CHECK-NOT: kvq_tcgen05
-  gpu.func @k(%base: i32, %warp: i32, %p: i1)
+  gpu.func @k(%base: i32, %warp: i32, %p: i1, %out: !llvm.ptr)
       workgroup(%slot: memref<1xi32, #gpu.address_space<workgroup>>) kernel {
     %c0 = arith.constant 0 : index
     kvq_tcgen05.alloc %slot[%c0] columns(64)
@@ -24,6 +24,7 @@ gpu.module @m {
     }
     %v = kvq_tcgen05.load shape_32x32b %z warp(%warp)
         : !kvq_tcgen05.tmem<128x16xf32> -> vector<16xf32>
+    llvm.store %v, %out : vector<16xf32>, !llvm.ptr
     kvq_tcgen05.dealloc %base columns(64)
     gpu.return
   }

@@ -161,6 +161,7 @@ def ConvertCacheFormat
            "A cache that cannot be converted is an error">
   ];
   let dependentDialects = [
+    "::kvq::KVQDialect",
     "mlir::memref::MemRefDialect", "mlir::tensor::TensorDialect"
   ];
 }
