@@ -2,6 +2,7 @@
 
 #include "AttentionProducts.h"
 #include "OperandTile.h"
+#include "kvq/Dialect/KVQ/Analysis/MMARules.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -10,11 +11,7 @@ using namespace kvq::kernel;
 
 /// Whether f16 holds every stored value of a format times its block scale.
 static bool fitsF16(KVFormatInterface format) {
-  FloatType element = format.getElementType(), scale = format.getScaleType();
-  if (element.isF16() || isa<Float8E4M3FNType>(element))
-    return !scale;
-  return isa<Float4E2M1FNType>(element) &&
-         (!scale || isa<Float8E4M3FNType>(scale));
+  return (classifyFormat(format) & StoredValues::FitsF16) != StoredValues::None;
 }
 
 Products Products::get(DequantAttentionOp op) {

@@ -42,6 +42,19 @@ static F32 getResidual(KernelBuilder &b, F32 value, F32 rounded) {
   return isFinite.select(residual, b.f32(0.0));
 }
 
+/// Stores words of two operands each, four words at a time.
+static void storePacked(KernelBuilder &b, const SharedTile &tile,
+                        ArrayRef<I32> words, I32 row, I32 column) {
+  auto type = VectorType::get(8, tile.elementType());
+  for (size_t i = 0; i < words.size(); i += 4) {
+    SmallVector<Value> four(words.slice(i, 4));
+    Value packed = vector::FromElementsOp::create(
+        b, VectorType::get(4, b.getI32Type()), four);
+    tile.store(vector::BitCastOp::create(b, type, packed), row,
+               column + int64_t(2 * i));
+  }
+}
+
 void OperandTile::store(KernelBuilder &b, ArrayRef<F32> values, I32 row,
                         I32 column) const {
   SmallVector<F32> rest(values);
@@ -62,27 +75,14 @@ void OperandTile::store(KernelBuilder &b, ArrayRef<F32> values, I32 row,
       tile.store(b.asPair(words.front(), unit), row, column);
       continue;
     }
-    for (size_t i = 0; i < words.size(); i += 4) {
-      SmallVector<Value> four(ArrayRef(words).slice(i, 4));
-      Value packed = vector::FromElementsOp::create(
-          b, VectorType::get(4, b.getI32Type()), four);
-      tile.store(vector::BitCastOp::create(b, VectorType::get(8, unit), packed),
-                 row, column + int64_t(2 * i));
-    }
+    storePacked(b, tile, words, row, column);
   }
 }
 
 void OperandTile::storeWords(KernelBuilder &b, ArrayRef<I32> words, I32 row,
                              I32 column) const {
   assert(tiles.size() == 1 && "terms are made of values");
-  for (size_t i = 0; i < words.size(); i += 4) {
-    SmallVector<Value> four(words.slice(i, 4));
-    Value packed = vector::FromElementsOp::create(
-        b, VectorType::get(4, b.getI32Type()), four);
-    tiles.front().store(
-        vector::BitCastOp::create(b, VectorType::get(8, unit), packed), row,
-        column + int64_t(2 * i));
-  }
+  storePacked(b, tiles.front(), words, row, column);
 }
 
 //===----------------------------------------------------------------------===//

@@ -181,10 +181,10 @@ def make_case(config, seed=0):
             x = random.standard_normal((n, cache.heads, cache.head_dim))
             # Blocks of very different magnitudes reveal misplaced scales.
             x *= 2.0 ** random.integers(-2, 3, (n, cache.heads, 1))
+            groups = -(-cache.head_dim // 16)
             x *= 2.0 ** np.repeat(
-                random.integers(-2, 2, (n, cache.heads, cache.head_dim // 16)),
-                16, axis=-1,
-            )
+                random.integers(-2, 2, (n, cache.heads, groups)), 16, axis=-1,
+            )[..., : cache.head_dim]
             slots = caches.slots_of_positions(cache, table, range(n), [b] * n)
             caches.quantize_append(cache, x.astype(np.float32), slots)
         sides[side] = cache

@@ -41,32 +41,19 @@ static OpFoldResult getChunks(OpBuilder &builder, DequantAttentionOp op,
       .getResult();
 }
 
-/// A tensor for the parts of `whole`, one per chunk, in f32.
-static Value createParts(OpBuilder &builder, Value whole, OpFoldResult chunks) {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(builder, whole.getLoc(), whole);
-  sizes.insert(sizes.begin(), chunks);
-  return tensor::EmptyOp::create(builder, whole.getLoc(), sizes,
-                                 builder.getF32Type());
-}
-
 /// Replaces an operation by one that computes parts, and their merge.
 static void split(IRRewriter &rewriter, DequantAttentionOp op, int64_t length) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   OpFoldResult chunks = getChunks(rewriter, op, length);
-  Value output = createParts(rewriter, op.getOutput(), chunks);
   // The parts are merged by their lse, whether it is asked for or not.
-  Value lse;
-  if (op.getLse()) {
-    lse = createParts(rewriter, op.getLse(), chunks);
-  } else {
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(rewriter, loc, op.getOutput());
-    sizes.pop_back();
-    sizes.insert(sizes.begin(), chunks);
-    lse = tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
-  }
+  SmallVector<OpFoldResult> sizes{chunks};
+  llvm::append_range(sizes,
+                     tensor::getMixedSizes(rewriter, loc, op.getOutput()));
+  Type f32 = rewriter.getF32Type();
+  Value output = tensor::EmptyOp::create(rewriter, loc, sizes, f32);
+  sizes.pop_back();
+  Value lse = tensor::EmptyOp::create(rewriter, loc, sizes, f32);
   auto parts = DequantAttentionOp::create(
       rewriter, loc, TypeRange{output.getType(), lse.getType()}, op.getQ(),
       op.getKCache(), op.getVCache(), op.getBlockTable(), op.getSeqLens(),
