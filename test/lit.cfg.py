@@ -81,6 +81,8 @@ llvm_config.with_environment(
     "KVQ_LIBRARY", os.path.join(config.kvq_lib_dir, "libKVQ-C.so")
 )
 llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
+# What Python tests make shared libraries of generated code with.
+llvm_config.with_environment("KVQ_CC", config.c_compiler)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
 llvm_config.with_system_environment(["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"])
 
@@ -110,6 +112,9 @@ for pattern, value in [
 if config.sanitizers:
     # Drivers of LLVM's that load our libraries.
     sanitizers.preload(config, r"\bmlir-runner\b", "mlir-runner")
+    sanitizers.preload(
+        config, r"\bmlir-opt(?= --load-dialect-plugin)", "mlir-opt"
+    )
 
 # `--param verify-roundtrip` runs every kvq-opt with --verify-roundtrip.
 if lit_config.params.get("verify-roundtrip") is not None:

@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc KVQ_LOWERING=convert-kvq-to-vector %pytest %s
+# RUN: env KVQ_LOWERING=convert-kvq-to-vector %pytest %s
 # REQUIRES: python
 """Runs attention lowered to vectors where its work is cut: ranges of keys,
 tiles of rows, and tiles of keys that not every row admits."""

@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc %pytest %s
+# RUN: %pytest %s
 # REQUIRES: python
 """Runs legalized loads, stores and views against unpacked NumPy arrays."""
 import ctypes

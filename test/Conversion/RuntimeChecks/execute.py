@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc %pytest %s
+# RUN: %pytest %s
 # REQUIRES: python
 """Runs each check against a plain statement of its rule in Python."""
 import ctypes

@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc %pytest %s
+# RUN: %pytest %s
 # REQUIRES: python
 """Runs the checks that upstream's --generate-runtime-verification emits: an
 operation whose check fails reports and does nothing, and what follows runs."""

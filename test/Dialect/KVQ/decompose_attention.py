@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc %pytest %s
+# RUN: %pytest %s
 # REQUIRES: python
 """Runs decomposed attention."""
 import os

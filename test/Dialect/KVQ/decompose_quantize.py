@@ -1,4 +1,4 @@
-# RUN: env KVQ_CC=%cc %pytest %s
+# RUN: %pytest %s
 # REQUIRES: python
 """Runs the decomposed operations on plain arrays."""
 import os
