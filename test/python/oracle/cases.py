@@ -140,15 +140,16 @@ def _allocate(config, side, pages, g, strided):
 
 
 def make_case(config, seed=0):
-    """Builds the data of an assignment. Bytes that no sequence covers are NaN
-    patterns, and table entries past the last page are out of range."""
+    """Builds the data of an assignment, whose lengths may also be numbers. Bytes
+    that no sequence covers are NaN patterns, and table entries past the last
+    page are out of range."""
     random = np.random.default_rng([seed, *map(ord, repr(sorted(config.items())))])
     page = config["page"]
     lengths = {
         "edges": [1, max(page - 1, 1), page, page + 1],
         "mixed": [int(random.integers(1, 50)), 37, 5],
         "empty": [0, 9, 0],
-    }[config["lengths"]]
+    }.get(config["lengths"], config["lengths"])
     batch = len(lengths)
     counts = {
         "decode": [1] * batch,

@@ -29,7 +29,8 @@ class AttentionCase:
 
     def __init__(self, config, seed=0):
         """`config` has the options of the oracle's generator, and q and out
-        (types), lse, kind (tensor or memref), dynamic, placement."""
+        (types), lse, kind (tensor or memref), dynamic, placement, and may have
+        qk and pv (kinds of the products)."""
         self.config = config
         self.random = np.random.default_rng([seed, 1])
         base = {name: config[name] for name in cases.DOMAINS if name in config}
@@ -92,6 +93,8 @@ class AttentionCase:
             sinks, type = p.array("sinks", kind, "f32", self.sinks)
             text += f" sinks({sinks} : {type})"
         attributes = {"options": options_text(self.options)}
+        attributes.update((name, f"#kvq.mma_kind<{config[name]}>")
+                          for name in ("qk", "pv") if name in config)
         lead = ()
         if self.kv_split:
             attributes["kv_split"] = f"{self.kv_split} : i64"

@@ -1,0 +1,60 @@
+"""Operations as functions of a module, to see what the compiler makes of each."""
+
+import itertools
+
+from decode_domains import DOMAINS, PV, QK, is_legal
+
+BASE = dict(k_format="nvfp4", v_format="nvfp4", qk="block_scaled, terms = 2", pv="f16",
+            k_scale_layout="linear", v_scale_layout="linear", page=64, k_dim=128,
+            v_dim=128, group=8, kv_layout="HND")
+
+#: One option after the other away from the base.
+OPTIONS = [BASE] + [
+    {**BASE, name: value} for name, values in DOMAINS.items() if name in BASE
+    for value in values if value != BASE[name] and is_legal({**BASE, name: value})
+] + [
+    {**BASE, **dims} for dims in (
+        {"k_dim": 64, "v_dim": 64}, {"k_dim": 256, "v_dim": 256},
+        {"k_dim": 80, "v_dim": 80}, {"k_dim": 192, "v_dim": 128}, {"page": 24},
+        {"page": 4}, {"page": 384}, {"k_scale_layout": "blocked_128x4", "page": 128},
+        {"v_scale_layout": "blocked_128x4", "page": 128})
+]
+
+#: All formats and kinds.
+FORMATS = [
+    {**BASE, "k_format": k, "v_format": v, "qk": qk, "pv": pv}
+    for k, v in itertools.product(QK, PV) for qk in QK[k] for pv in PV[v]
+]
+
+FUNCTION = """
+func.func @case{index}(%q: memref<?x1x{group}x{k_dim}xf16>, %k: {k}, %v: {v},
+    %table: memref<?x?xi32>, %lengths: memref<?xi32>, %scale: f32,
+    %out: memref<?x1x{group}x{v_dim}xf16>) {{
+  kvq.dequant_attention ins(%q : memref<?x1x{group}x{k_dim}xf16>)
+      caches(%k, %v : {k}, {v}) block_table(%table : memref<?x?xi32>)
+      seq_lens(%lengths : memref<?xi32>) scale(%scale)
+      outs(%out : memref<?x1x{group}x{v_dim}xf16>)
+      {{qk = #kvq.mma_kind<{qk}>, pv = #kvq.mma_kind<{pv}>}}
+  return
+}}
+"""
+
+
+def cache_type(config, side):
+    fmt, layout = config[f"{side}_format"], ""
+    if fmt in ("nvfp4", "mxfp4"):
+        layout = ", " + config[f"{side}_scale_layout"]
+    return (f"!kvq.cache<{dict(k='key', v='value')[side]}, "
+            f"{config['page']}x1x{config[f'{side}_dim']}, {fmt}, "
+            f"{config['kv_layout']}{layout}>")
+
+
+def module(cases):
+    return "".join(
+        FUNCTION.format(index=index, k=cache_type(config, "k"),
+                        v=cache_type(config, "v"), **config)
+        for index, config in enumerate(cases))
+
+
+def name(config):
+    return "-".join(str(v).replace(", terms = ", "_") for v in config.values())
