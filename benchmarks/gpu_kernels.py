@@ -214,22 +214,27 @@ def run_kvq(arguments, case, directory, target, *options):
     return {name: np.load(directory / f"{name}.out.npy") for name in case.checked}, counts
 
 
-def compile_kvq(arguments, chip, directory):
-    """Wall and CPU seconds of kvq-compile to PTX."""
-    command = [str(arguments.bin / "kvq-compile"), str(directory / "main.mlir"),
-               f"--target={chip}", "--emit=ptx", "-o", str(directory / "main.ptx")]
+def timed(command):
+    """Wall and CPU seconds of a command, its children included."""
     start = time.perf_counter()
-    child = subprocess.Popen(command)
+    child = subprocess.Popen(list(map(str, command)))
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise Failure("kvq-compile failed")
+        raise Failure(f"{command[0]} failed")
     return time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+
+
+def compile_kvq(arguments, chip, directory):
+    """Wall and CPU seconds of kvq-compile to PTX."""
+    return timed([arguments.bin / "kvq-compile", directory / "main.mlir", f"--target={chip}",
+                  "--emit=ptx", "-o", directory / "main.ptx"])
 
 
 def compile_triton(case, arch, directory):
     """The launch that `--compile-triton` describes, with its seconds."""
-    names = {np.dtype(np.uint8): "u8", np.dtype(np.float16): "fp16", np.dtype(np.int32): "i32",
+    names = {np.dtype(np.uint8): "u8", np.dtype(np.float16): "fp16",
+             np.dtype(ml_dtypes.bfloat16): "bf16", np.dtype(np.int32): "i32",
              np.dtype(np.int64): "i64", np.dtype(np.float32): "fp32"}
     job = {"kernel": case.kernel, "arch": arch, "constants": case.constants,
            "types": ["*" + names[a.dtype] if isinstance(a, np.ndarray) else a[0]

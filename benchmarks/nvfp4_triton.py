@@ -1,4 +1,5 @@
-"""Triton kernels of the jobs that gpu_kernels.py measures, on the same bytes.
+"""Triton kernels of the jobs that gpu_kernels.py and decode_cost.py measure, on the
+same bytes.
 
 Written as one would for speed: each kernel decodes a stored byte once, with
 hardware conversions where a chip has them (HARDWARE; FP8 is Triton's own where
@@ -122,6 +123,39 @@ def decode(q, k, k_scales, k_global, v, v_scales, v_global, table, lengths, out,
     pairs = tl.reshape(tl.join(even * factor[:, None], odd * factor[:, None]), (16, D))
     at = ((sequence * HEADS + head) * GROUP + rows[:, None]) * D + tl.arange(0, D)[None, :]
     tl.store(out + at, pairs.to(tl.float16), rows[:, None] < GROUP)
+
+
+@triton.jit
+def decode_bf16(q, k, v, table, lengths, out, pages, scale, HEADS: tl.constexpr,
+                GROUP: tl.constexpr, D: tl.constexpr, PAGE: tl.constexpr,
+                BLOCK: tl.constexpr):
+    """As decode, over a cache of bf16, with P in bf16."""
+    sequence, head = tl.program_id(0), tl.program_id(1)
+    n = tl.load(lengths + sequence)
+    rows = tl.arange(0, 16)
+    column = tl.arange(0, D)[None, :]
+    at = ((sequence * HEADS + head) * GROUP + rows[:, None]) * D + column
+    queries = tl.load(q + at, rows[:, None] < GROUP, other=0).to(tl.bfloat16)
+    top = tl.full((16,), -float("inf"), tl.float32)
+    total = tl.zeros((16,), tl.float32)
+    sums = tl.zeros((16, D), tl.float32)
+    for start in range(0, n, BLOCK):
+        token = start + tl.arange(0, BLOCK)
+        keep = token < n
+        page = tl.load(table + sequence * pages + token // PAGE, keep, other=0)
+        row = (page.to(tl.int64) * HEADS + head) * PAGE + token % PAGE
+        keys = tl.load(k + row[:, None] * D + column, keep[:, None], other=0)
+        s = tl.dot(queries, tl.trans(keys)) * (scale * 1.4426950408889634)
+        s = tl.where(keep[None, :], s, -float("inf"))
+        new = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        old = tl.exp2(top - new)
+        total = total * old + tl.sum(p, 1)
+        values = tl.load(v + row[:, None] * D + column, keep[:, None], other=0)
+        sums = tl.dot(p.to(tl.bfloat16), values, sums * old[:, None])
+        top = new
+    sums = sums / total[:, None]
+    tl.store(out + at, sums.to(tl.float16), rows[:, None] < GROUP)
 
 
 @triton.jit

@@ -1,0 +1,204 @@
+"""Decode attention over one KV head of a paged nvfp4 or bf16 cache: the same work
+as a module for kvq-compile and as Triton kernels, and how both are launched on
+the emulator."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+
+import gpu_kernels
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/Emulator/Inputs")]
+
+CHIP = "sm_100a"
+DIM, TILE = 128, 128
+#: Bytes of the cache for each token: key and value, with scales of nvfp4.
+BYTES_PER_TOKEN = {"nvfp4": 2 * (DIM // 2 + DIM // 16), "bf16": 2 * 2 * DIM}
+#: Tokens of a step of the Triton kernels: the best of 32, 64 and 128, with 4 warps.
+BLOCK = {"nvfp4": 128, "bf16": 64}
+
+
+class Work:
+    """A sequence of `tokens`, `rows` query heads that share its KV head."""
+
+    def __init__(self, tokens, page, rows, cache="nvfp4"):
+        self.tokens, self.page, self.rows, self.cache = tokens, page, rows, cache
+        random = np.random.default_rng(0)
+        pages = -(-tokens // page)
+        self.table = random.permutation(pages).astype(np.int32).reshape(1, pages)
+        self.lengths = np.full(1, tokens, np.int32)
+        self.q = random.standard_normal((1, 1, rows, DIM)).astype(np.float16)
+        self.output = np.zeros_like(self.q)
+        self.scale = DIM**-0.5 / 4
+        if cache == "nvfp4":
+            self.g = np.array(gpu_kernels.GLOBAL_SCALE)
+            (self.k, self.k_scales), (self.v, self.v_scales) = (
+                gpu_kernels.random_rows(random, pages, 1, page) for _ in "kv")
+            k, v = (gpu_kernels.decode(data, scales) * self.g for data, scales in (
+                (self.k, self.k_scales), (self.v, self.v_scales)))
+        else:
+            self.k, self.v = ((4 * random.standard_normal((pages, 1, page, DIM)))
+                              .astype(ml_dtypes.bfloat16) for _ in "kv")
+            k, v = (x.astype(np.float32) for x in (self.k, self.v))
+        k, v = (x[self.table[0], 0].reshape(-1, DIM)[:tokens].astype(np.float64)
+                for x in (k, v))
+        logits = self.q[0, 0].astype(np.float64) @ k.T * self.scale
+        weights = np.exp(logits - logits.max(-1, keepdims=True))
+        self.expected = weights @ v / weights.sum(-1, keepdims=True)
+
+    def error(self, output):
+        output = np.asarray(output)[0, 0].astype(np.float64)
+        return np.linalg.norm(output - self.expected) / np.linalg.norm(self.expected)
+
+    def module(self, kind):
+        """`kind` is that of Q K^T, None to leave the choice to the compiler."""
+        cache = f"{self.page}x1x{DIM}, {self.cache}, HND"
+        data, scales = f"memref<?x1x{self.page}x{DIM}xbf16>", ""
+        row, arguments, handles = f"memref<?x1x{self.rows}x{DIM}xf16>", "", ""
+        if self.cache == "nvfp4":
+            cache += ", linear"
+            data = f"memref<?x1x{self.page}x{DIM}xf4E2M1FN>"
+            scales = f"memref<?x1x{self.page}x{DIM // 16}xf8E4M3FN>"
+        for side in "kv":
+            arguments += f", %{side}: {data}"
+            handles += f"  %{side}_cache = kvq.make_cache data(%{side} : {data})"
+            if scales:
+                arguments += f", %{side}_scales: {scales}, %{side}_g: memref<f32>"
+                handles += (f" scales(%{side}_scales : {scales})"
+                            f" global_scale(%{side}_g : memref<f32>)")
+            side = {"k": "key", "v": "value"}[side]
+            handles += f" : !kvq.cache<{side}, {cache}>\n"
+        kinds = f" {{qk = #kvq.mma_kind<{kind}>, pv = #kvq.mma_kind<f16>}}" if kind else ""
+        return f"""func.func @decode(%q: {row}{arguments}, %table: memref<?x?xi32>,
+    %lengths: memref<?xi32>, %scale: f32, %output: {row}) {{
+{handles}  kvq.dequant_attention ins(%q : {row})
+      caches(%k_cache, %v_cache : !kvq.cache<key, {cache}>, !kvq.cache<value, {cache}>)
+      block_table(%table : memref<?x?xi32>) seq_lens(%lengths : memref<?xi32>)
+      scale(%scale) outs(%output : {row}){kinds}
+  return
+}}
+"""
+
+    def operands(self):
+        """Arrays by the names that the manifest gives to pointers."""
+        result = {"q": self.q, "block_table": self.table, "seq_lens": self.lengths,
+                  "output": self.output}
+        for side in "kv":
+            result[f"{side}_data"] = getattr(self, side)
+            if self.cache == "nvfp4":
+                result[f"{side}_scales"] = getattr(self, f"{side}_scales")
+                result[f"{side}_global_scale"] = self.g
+        return result
+
+    def triton(self):
+        """A job of gpu_kernels.py."""
+        g = [self.g.reshape(1)] if self.cache == "nvfp4" else []
+        sides = []
+        for side in "kv":
+            sides.append(getattr(self, side))
+            if g:
+                sides += [getattr(self, f"{side}_scales"), *g]
+        arguments = [self.q, *sides, self.table, self.lengths, self.output,
+                     ("i32", self.table.shape[1]), ("fp32", self.scale)]
+        return gpu_kernels.Case(
+            "decode" if g else "decode_bf16", self.tokens, "", [], arguments, (1, 1),
+            dict(HEADS=1, GROUP=self.rows, D=DIM, PAGE=self.page, BLOCK=BLOCK[self.cache]),
+            {"output": (len(arguments) - 3, None)}, 0)
+
+
+class Kernel:
+    """A kernel of kvq's, compiled."""
+
+    def __init__(self, work, kind, tools, directory):
+        os.environ.setdefault("KVQ_LIBRARY", str(tools.parent / "lib/libKVQ-C.so"))
+        from kvq.manifest import Manifest
+
+        source, self.ptx, manifest = (pathlib.Path(directory) / f"decode.{suffix}"
+                                      for suffix in ("mlir", "ptx", "json"))
+        source.write_text(work.module(kind))
+        done = subprocess.run(
+            [tools / "kvq-compile", source, f"--target={CHIP}", "--emit=ptx", "-o",
+             self.ptx, f"--manifest={manifest}"], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise gpu_kernels.Failure(f"kvq-compile failed:\n{done.stderr}")
+        kernels = Manifest.load(manifest).kernels
+        if len(kernels) != 1:
+            raise gpu_kernels.Failure(f"expected one kernel, found {len(kernels)}")
+        self.kernel, = kernels
+        self.name = self.kernel.name
+        self.threads = int(np.prod(self.kernel.block))
+
+    def _arguments(self, work):
+        """(sizes, [(name, array or (type of kvq-emu, value))])."""
+        operands = work.operands()
+        sizes = self.kernel.sizes(operands)
+        values = self.kernel.arguments(operands, {"scale": work.scale})
+        arguments = []
+        for parameter, value in zip(self.kernel.parameters, values):
+            if parameter.kind == "pointer":
+                argument = operands[parameter.name]
+            elif parameter.kind == "workspace":
+                argument = "zeros", self.kernel.workspace_bytes(sizes) + 16
+            elif parameter.kind == "error_word":
+                argument = "zeros", 32
+            else:
+                types = {"stride": "s64", "size": "s32", "scalar": "f32"}
+                argument = types[parameter.kind], value.value
+            arguments.append((parameter.name, argument))
+        return sizes, arguments
+
+    def launch(self, work, **options):
+        """Runs on the emulator; options are those of emu_harness.launch, `ptx` of
+        another text and `more` arguments. Returns (result, output)."""
+        import emu_harness
+
+        sizes, arguments = self._arguments(work)
+        names, arguments = zip(*arguments)
+        result = emu_harness.launch(
+            str(options.pop("ptx", self.ptx)), self.name, self.kernel.grid(sizes),
+            self.kernel.block, *arguments, *options.pop("more", ()),
+            shared=self.kernel.shared_bytes, **options)
+        return result, result[names.index("output")]
+
+    def options(self, work, directory):
+        """Options of kvq-emu for a launch, with arrays in a folder."""
+        sizes, arguments = self._arguments(work)
+        dims = [("grid", self.kernel.grid(sizes)), ("block", self.kernel.block)]
+        result = [f"--{name}={','.join(map(str, size))}" for name, size in dims]
+        result += [f"--kernel={self.name}", f"--shared={self.kernel.shared_bytes}"]
+        for name, argument in arguments:
+            if isinstance(argument, np.ndarray):
+                path = pathlib.Path(directory) / f"{name}.npy"
+                np.save(path, argument)
+                argument = "inout" if name == "output" else "in", path
+            result.append("--arg={}:{}".format(*argument))
+        return result
+
+
+class TritonKernel:
+    """A Triton kernel, compiled. `times` are seconds."""
+
+    def __init__(self, work, directory):
+        self.directory = pathlib.Path(directory)
+        self.compiled = gpu_kernels.compile_triton(
+            work.triton(), gpu_kernels.CHIPS[CHIP], self.directory)
+        self.ptx = self.directory / "triton.ptx"
+        self.name = self.compiled["name"]
+        self.threads = self.compiled["threads"]
+
+    def launch(self, work, **options):
+        import emu_harness
+
+        job = work.triton()
+        arguments = [a if isinstance(a, np.ndarray) else
+                     ({"i32": "s32", "fp32": "f32"}[a[0]], a[1]) for a in job.triton]
+        result = emu_harness.launch(
+            str(options.pop("ptx", self.ptx)), self.name, job.grid, self.threads,
+            *arguments, ("u64", 0), ("u64", 0), *options.pop("more", ()),
+            shared=self.compiled["shared"], **options)
+        return result, result[job.checked["output"][0]]
