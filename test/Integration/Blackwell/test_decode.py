@@ -111,6 +111,27 @@ def test_page_order(page, tmp_path):
                  DecodeCase(config).run(tmp_path / "b")[0])
 
 
+class Magnified(DecodeCase):
+    """The same logits of queries that are larger by config["magnitude"]."""
+
+    def set_up(self, case, sides):
+        magnitude = np.float32(self.config["magnitude"])
+        self.q = self.q * magnitude
+        super().set_up(case, sides)
+        self.scale = self.scale / magnitude
+
+
+@pytest.mark.parametrize("exponent", (-40, -12, 12, 40))
+@pytest.mark.parametrize("fmt", ("nvfp4", "mxfp4"))
+def test_magnitudes(fmt, exponent, tmp_path):
+    """Queries far above and below what E4M3 and f16 hold."""
+    config = {**BASE, "k_format": fmt, "v_format": fmt, "q": "f32",
+              "qk": "block_scaled, terms = 3", "magnitude": 2.0**exponent}
+    if fmt == "mxfp4":
+        config["pv"] = "bf16"
+    Magnified(config).run(tmp_path)
+
+
 def test_window_reads_its_pages_only(tmp_path):
     """What is read from global memory follows from the window, not the length."""
     config = {**BASE, "lengths": "longest", "kv_heads": 1, "mask": "window"}
