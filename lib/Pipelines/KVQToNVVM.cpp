@@ -3,6 +3,7 @@
 #include "Bufferization.h"
 #include "kvq/Conversion/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/TCGen05/Transforms/Passes.h"
 #include "kvq/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,6 +23,8 @@ static void addKernelLowering(OpPassManager &pm) {
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addNestedPass<gpu::GPUFuncOp>(tcgen05::createTCGen05AllocateTMem());
+  kernels.addPass(createConvertTCGen05ToNVVM());
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());

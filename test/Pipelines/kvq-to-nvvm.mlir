@@ -11,7 +11,7 @@
 // CHECK-NEXT: kvq-insert-runtime-checks{device=true},
 // CHECK: ownership-based-buffer-deallocation
 // CHECK: convert-bufferization-to-memref,
-// CHECK-NEXT: convert-kvq-to-gpu{chip=sm_100a features=+ptx90},
+// CHECK-NEXT: convert-kvq-to-gpu{chip=sm_100a features=+ptx90 require-tensor-cores=false},
 // CHECK-NEXT: kvq-expand-handles,
 // CHECK-NEXT: kvq-lower-fp-conversions,
 // CHECK-NEXT: kvq-legalize-storage,
@@ -21,6 +21,10 @@
 // CHECK-NEXT: canonicalize{
 // CHECK-NEXT: cse,
 // CHECK-NEXT: loop-invariant-code-motion,
+// CHECK-NEXT: gpu.func(
+// CHECK-NEXT: kvq-tcgen05-allocate-tmem
+// CHECK-NEXT: ),
+// CHECK-NEXT: convert-kvq-tcgen05-to-nvvm,
 // CHECK-NEXT: convert-nvgpu-to-nvvm,
 // CHECK-NEXT: convert-scf-to-cf{
 // CHECK-NEXT: convert-gpu-to-nvvm{

@@ -203,9 +203,14 @@ def ConvertKVQToGPU : Pass<"convert-kvq-to-gpu", "mlir::ModuleOp"> {
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
            "The chip to make kernels for.">,
     Option<"features", "features", "std::string", /*default=*/"\"\"",
-           "The PTX version to use, as +ptx88; that of the chip by default.">
+           "The PTX version to use, as +ptx88; that of the chip by default.">,
+    Option<"requireTensorCores", "require-tensor-cores", "bool",
+           /*default=*/"false",
+           "An MMA kind of attention that no kernel computes on the chip is an "
+           "error; otherwise the portable kernel takes its place.">
   ];
   let dependentDialects = [
+    "::kvq::tcgen05::TCGen05Dialect",
     "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
     "mlir::gpu::GPUDialect", "mlir::LLVM::LLVMDialect",
     "mlir::math::MathDialect", "mlir::memref::MemRefDialect",

@@ -13,11 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Arrays.h"
+#include "AttentionArguments.h"
 #include "AttentionProducts.h"
-#include "Kernels.h"
 #include "OperandTile.h"
-#include "kvq/Dialect/KVQ/Transforms/Remark.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -26,8 +24,6 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-static constexpr double kLog2E = 1.4426950408889634;
-static constexpr double kLn2 = 0.6931471805599453;
 static constexpr int64_t kRows = kQueryRowsOfBlock;
 
 //===----------------------------------------------------------------------===//
@@ -35,14 +31,6 @@ static constexpr int64_t kRows = kQueryRowsOfBlock;
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Which query rows a block computes.
-struct QueryRows {
-  /// The sequence, the index of its first query, and how many it has.
-  I32 sequence, start, count;
-  /// The first row of the block among the sequence's rows.
-  I32 first;
-};
 
 /// What the loop over tiles carries: for the two rows of a thread the largest
 /// logit and the sum of weights over the tokens of the warp, and the thread's
@@ -69,7 +57,7 @@ struct State {
 };
 
 /// Emits the kernel of one operation.
-class AttentionKernel {
+class AttentionKernel : AttentionArguments {
 public:
   AttentionKernel(DequantAttentionOp op, OpBuilder &host, KernelTarget target,
                   int64_t warps);
@@ -77,9 +65,7 @@ public:
   void emit();
 
 private:
-  Size queryTokens() const;
-  void whenRows(function_ref<void(QueryRows)> body);
-  void computeRows(QueryRows rows);
+  void computeRows(QueryRows rows, TokenRange range);
   void loadQueries(QueryRows rows);
   State initialState();
   State visitTile(QueryRows rows, I32 length, CachedTokens tokens, State state);
@@ -102,216 +88,61 @@ private:
   I32 outputColumn(int64_t index) {
     return (b.warp() + index * warps).min(outputTiles - 1) * 16;
   }
-  SmallVector<I32> indexOf(QueryRows rows, I32 query, I32 head);
 
-  DequantAttentionOp op;
   Products products;
-  AttentionOptionsAttr options;
   int64_t warps, tokensOfTile, outputTiles, tilesOfWarp;
-  int64_t heads;
-  bool isRagged;
-
-  KernelLaunch kernel;
-  KernelBuilder &b;
-  CachePointers k, v;
-  BlockTable blockTable;
-  Array q, seqLens, output;
-  std::optional<Array> qoIndptr, sinks, lse;
-  F32 scale;
-  /// Heads that share a KV head.
-  Size group;
   OperandTile qTile, kTile, vTile, pTile;
   SharedTile maxima, sums;
 };
 
 } // namespace
 
-static std::string getKernelName(DequantAttentionOp op) {
-  std::string name = "dequant_attention_" + getName(op.getKCache().getType());
-  name += "_" + getName(op.getVCache().getType());
-  if (AttentionOptionsAttr options = op.getOptionsAttr()) {
-    if (options.getCausal())
-      name += "_causal";
-    if (options.hasWindowLeft() || options.hasWindowRight())
-      name += "_window";
-    if (options.getSoftcap())
-      name += "_softcap";
-  }
-  if (op.getKvSplit())
-    name += "_split" + std::to_string(*op.getKvSplit());
-  return name;
-}
-
 AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
                                  KernelTarget target, int64_t warps)
-    : op(op), products(Products::get(op)), options(op.getOptionsAttr()),
-      warps(warps), tokensOfTile(warps * kTokensOfWarp),
+    : AttentionArguments(op, host, target,
+                         getAttentionName(op, "dequant_attention"), kRows),
+      products(Products::get(op)), warps(warps),
+      tokensOfTile(warps * kTokensOfWarp),
       outputTiles(llvm::divideCeil(op.getVCache().getType().getHeadDim(), 16)),
       tilesOfWarp(llvm::divideCeil(outputTiles, warps)),
-      heads(op.getKCache().getType().getNumHeads()),
-      isRagged(bool(op.getQoIndptr())),
-      kernel(host, target.module, target.chip, op, getKernelName(op)),
-      b(kernel.body()), k(kernel, host, "k_", op.getKCache(), Access::Read,
-                          getChunk(op.getKCache().getType().getFormat())),
-      v(kernel, host, "v_", op.getVCache(), Access::Read,
-        getChunk(op.getVCache().getType().getFormat())),
-      blockTable(kernel, op.getBlockTable(),
-                 op.getKCache().getType().getPageSize()),
-      q(kernel, "q", op.getQ(), Access::Read, 16),
-      seqLens(kernel, "seq_lens", op.getSeqLens(), Access::Read),
-      output(kernel, "output", op.getOutput(), Access::Write, 2),
       qTile(b, kRows, k.getType().getHeadDim(), products.qk, products.qTerms),
       kTile(b, tokensOfTile, k.getType().getHeadDim(), products.qk,
             products.kTerms),
       vTile(b, tokensOfTile, v.getType().getHeadDim(), products.pv, 1),
       pTile(b, kRows, tokensOfTile, products.pv, products.pTerms),
       maxima(b.shared(warps, kRows, b.getF32Type())),
-      sums(b.shared(warps, kRows, b.getF32Type())) {
-  if (!options)
-    options = AttentionOptionsAttr::get(op.getContext(), /*causal=*/false,
-                                        /*windowLeft=*/-1, /*windowRight=*/-1,
-                                        /*softcap=*/FloatAttr());
-  if (isRagged)
-    qoIndptr.emplace(kernel, "qo_indptr", op.getQoIndptr(), Access::Read);
-  if (op.getSinks())
-    sinks.emplace(kernel, "sinks", op.getSinks(), Access::Read);
-  if (op.getLse())
-    lse.emplace(kernel, "lse", op.getLse(), Access::Write);
-  scale = kernel.scalar("scale", op.getScale());
-  Size queryHeads = q.size(isRagged ? 1 : 2);
-  group = {queryHeads.value / heads, queryHeads.formula.floorDiv(heads)};
-}
-
-Size AttentionKernel::queryTokens() const { return q.size(isRagged ? 0 : 1); }
-
-SmallVector<I32> AttentionKernel::indexOf(QueryRows rows, I32 query, I32 head) {
-  if (isRagged)
-    return {rows.start + query, head};
-  return {rows.sequence, query, head};
-}
-
-/// Emits `body` with the rows of this block, if it has any.
-void AttentionKernel::whenRows(function_ref<void(QueryRows)> body) {
-  I32 block = b.block();
-  if (!isRagged) {
-    I32 count = queryTokens().value;
-    // At least 1: an empty grid launches a block as well.
-    I32 tiles = ((count * group.value + (kRows - 1)) / kRows).max(1);
-    I32 sequence = block / tiles;
-    return b.when((sequence < seqLens.size(0).value) & (count > 0), [&] {
-      body({sequence, b.i32(0), count, (block % tiles) * kRows});
-    });
-  }
-  // The blocks of a sequence follow those of the sequences before it. The grid
-  // has room for a partial tile of each.
-  I32 total = queryTokens().value;
-  I32 sequences = seqLens.size(0).value;
-  auto loadStart = [&](I32 sequence) {
-    return b.loadI32(qoIndptr->element(sequence));
-  };
-  Pred isFirst = (block == 0) & (b.block(gpu::Dimension::y) == 0);
-  b.when(isFirst, [&] {
-    I32 first = loadStart(b.i32(0)), last = loadStart(sequences);
-    b.when(first != 0, [&] {
-      b.fail(KVQ_RUNTIME_QO_INDPTR, b.i64(0), first.extend(),
-             total.extend() + 1);
-    });
-    b.when(last != total, [&] {
-      b.fail(KVQ_RUNTIME_QO_INDPTR, sequences.extend(), last.extend(),
-             total.extend() + 1);
-    });
-  });
-  SmallVector<Value> init{b.i32(-1), b.i32(0), b.i32(0), b.i32(0), b.i32(0)};
-  SmallVector<Value> found =
-      b.carry(b.i32(0), sequences, 1, init,
-              [&](I32 sequence, ValueRange values) -> SmallVector<Value> {
-                I32 begin = loadStart(sequence), end = loadStart(sequence + 1);
-                Pred isGood = (begin >= 0) & (begin <= end) & (end <= total);
-                b.when(!isGood & isFirst, [&] {
-                  b.fail(KVQ_RUNTIME_QO_INDPTR, (sequence + 1).extend(),
-                         end.extend(), total.extend() + 1);
-                });
-                I32 count = isGood.select(end - begin, b.i32(0));
-                I32 before(b, values[4]);
-                I32 after =
-                    before + (count * group.value + (kRows - 1)) / kRows;
-                Pred isHere = (block >= before) & (block < after);
-                auto update = [&](I32 value, int64_t at) -> Value {
-                  return isHere.select(value, I32(b, values[at]));
-                };
-                return {update(sequence, 0), update(begin, 1), update(count, 2),
-                        update((block - before) * kRows, 3), after};
-              });
-  QueryRows rows{{b, found[0]}, {b, found[1]}, {b, found[2]}, {b, found[3]}};
-  b.when(rows.sequence >= 0, [&] { body(rows); });
-}
+      sums(b.shared(warps, kRows, b.getF32Type())) {}
 
 void AttentionKernel::emit() {
-  whenRows([&](QueryRows rows) { computeRows(rows); });
-
-  AffineExpr x = queryTokens().formula * group.formula;
-  if (isRagged)
-    x = x.ceilDiv(kRows) + seqLens.size(0).formula;
-  else
-    x = x.ceilDiv(kRows) * seqLens.size(0).formula;
-  AffineExpr z = op.getKvSplit() ? output.size(0).formula : AffineExpr();
-  kernel.launch(32 * warps, x, kernel.constant(heads), z);
+  whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
+  launch(32 * warps);
 }
 
-void AttentionKernel::computeRows(QueryRows rows) {
-  I32 head = b.block(gpu::Dimension::y);
-  I32 length = b.loadI32(seqLens.element(rows.sequence));
-  Pred good = b.checkRange(KVQ_RUNTIME_SEQ_LEN, rows.sequence.extend(),
-                           length.extend(), blockTable.capacity() + 1);
-  I32 begin = b.i32(0), end = length;
-  if (std::optional<uint64_t> split = op.getKvSplit()) {
-    I32 chunks = output.size(0).value;
-    I32 needed = (length.max(0) + int64_t(*split - 1)) / int64_t(*split);
-    good = good & b.checkRange(KVQ_RUNTIME_KV_CHUNKS, rows.sequence.extend(),
-                               needed.extend(), chunks.extend() + 1);
-    begin = b.block(gpu::Dimension::z) * int64_t(*split);
-    end = end.min(begin + int64_t(*split));
-  }
-  // Tokens that no row of the block sees are not read.
-  I32 lastRow = (rows.first + (kRows - 1)).min(rows.count * group.value - 1);
-  I32 shift = length - rows.count;
-  I32 firstPosition = shift + rows.first / group.value;
-  I32 lastPosition = shift + lastRow / group.value;
-  if (options.getCausal())
-    end = end.min(lastPosition + 1);
-  if (options.hasWindowRight())
-    end = end.min(lastPosition + (options.getWindowRight() + 1));
-  if (options.hasWindowLeft())
-    begin = begin.max(firstPosition - options.getWindowLeft());
-  b.when(good, [&] {
-    loadQueries(rows);
-    // Tiles begin at multiples of their size, wherever the window begins.
-    I32 from = begin - begin % tokensOfTile;
-    SmallVector<Value> last = b.carry(
-        from, end, tokensOfTile, initialState().pack(),
-        [&](I32 first, ValueRange values) {
-          CachedTokens tokens{rows.sequence, head, first, begin, end};
-          return visitTile(rows, length, tokens, State::unpack(b, values))
-              .pack();
-        });
-    finish(rows, State::unpack(b, last));
-  });
+void AttentionKernel::computeRows(QueryRows rows, TokenRange range) {
+  loadQueries(rows);
+  // Tiles begin at multiples of their size, wherever the window begins.
+  I32 from = range.begin - range.begin % tokensOfTile;
+  SmallVector<Value> last =
+      b.carry(from, range.end, tokensOfTile, initialState().pack(),
+              [&](I32 first, ValueRange values) {
+                CachedTokens tokens{rows.sequence, b.block(gpu::Dimension::y),
+                                    first, range.begin, range.end};
+                State state = State::unpack(b, values);
+                return visitTile(rows, range.length, tokens, state).pack();
+              });
+  finish(rows, State::unpack(b, last));
 }
 
 /// The queries of the block in shared memory; rows past the last one are zeros.
 void AttentionKernel::loadQueries(QueryRows rows) {
-  I32 head = b.block(gpu::Dimension::y);
   int64_t chunks = qTile.getColumns() / 16;
   b.loop(b.thread(), b.i32(kRows * chunks), 32 * warps, [&](I32 item) {
     I32 row = item / chunks;
     I32 column = (item % chunks) * 16;
-    I32 ofSequence = rows.first + row;
     b.when(
-        ofSequence < rows.count * group.value,
+        isRow(rows, row),
         [&] {
-          Row from =
-              q.row(indexOf(rows, ofSequence / group.value,
-                            head * group.value + ofSequence % group.value));
+          Row from = q.row(queryIndexOf(rows, row));
           qTile.store(b,
                       decodeElements(b, from.element,
                                      loadElements(b, from, column, 16)),
@@ -353,10 +184,7 @@ void AttentionKernel::computeLogits(F32 (&logits)[2][2][2]) {
         }
         return next;
       });
-  // The soft-cap is on the scaled logit.
-  F32 factor = scale;
-  if (F32 globalScale = k.loadGlobalScale())
-    factor = factor * globalScale;
+  F32 factor = loadLogitFactor();
   double softcap = options.getSoftcapValue();
   for (int64_t half = 0; half < 2; ++half)
     for (int64_t n = 0; n < 2; ++n)
@@ -445,12 +273,8 @@ State AttentionKernel::visitTile(QueryRows rows, I32 length,
       for (int64_t lane = 0; lane < 2; ++lane) {
         I32 token = firstToken + (n * 8 + lane);
         Pred isSeen = (token >= tokens.begin) & (token < tokens.end);
-        if (options.getCausal())
-          isSeen = isSeen & (token <= position);
-        if (options.hasWindowLeft())
-          isSeen = isSeen & (token >= position - options.getWindowLeft());
-        if (options.hasWindowRight())
-          isSeen = isSeen & (token <= position + options.getWindowRight());
+        if (Pred byOptions = sees(position, token))
+          isSeen = isSeen & byOptions;
         F32 &logit = logits[half][n][lane];
         logit = isSeen.select(logit, none);
       }
@@ -467,7 +291,6 @@ State AttentionKernel::visitTile(QueryRows rows, I32 length,
 }
 
 void AttentionKernel::finish(QueryRows rows, State state) {
-  F32 none = b.f32(-std::numeric_limits<double>::infinity());
   // Where no tile was visited, the barriers of the loop were not either; the
   // sums have memory of their own.
   for (int64_t half = 0; half < 2; ++half)
@@ -475,39 +298,15 @@ void AttentionKernel::finish(QueryRows rows, State state) {
            [&] { sums.store(state.sum[half], b.warp(), rowOfThread(half)); });
   b.barrier();
 
-  F32 globalScale = v.loadGlobalScale();
-  SmallVector<I32> chunk;
-  if (op.getKvSplit())
-    chunk.push_back(b.block(gpu::Dimension::z));
   for (int64_t half = 0; half < 2; ++half) {
-    I32 row = rows.first + rowOfThread(half);
-    b.when(row < rows.count * group.value, [&] {
-      I32 query = row / group.value;
-      I32 head = b.block(gpu::Dimension::y) * group.value + row % group.value;
-      SmallVector<I32> at(chunk);
-      llvm::append_range(at, indexOf(rows, query, head));
-
-      F32 largest = state.max[half], denominator = b.f32(0.0);
+    I32 row = rowOfThread(half);
+    b.when(isRow(rows, row), [&] {
+      F32 denominator = b.f32(0.0);
       for (int64_t warp = 0; warp < warps; ++warp)
-        denominator =
-            denominator + F32(b, sums.load(b.i32(warp), rowOfThread(half)));
-      F32 factor = b.f32(1.0);
-      if (sinks) {
-        // A logit without a token, that counts in the first chunk.
-        F32 sink = b.loadF32(sinks->element(head));
-        if (op.getKvSplit())
-          sink = (chunk.front() == 0).select(sink, none);
-        F32 both = largest.max(sink);
-        F32 shift = (both == none).select(b.f32(0.0), both);
-        factor = ((largest - shift) * kLog2E).exp2();
-        denominator = denominator * factor + ((sink - shift) * kLog2E).exp2();
-        largest = both;
-      }
-      Pred isEmpty = denominator == 0.0;
-      factor = isEmpty.select(b.f32(0.0), factor / denominator);
-      if (globalScale)
-        factor = factor * globalScale;
-      F32 factors[2] = {factor, factor};
+        denominator = denominator + F32(b, sums.load(b.i32(warp), row));
+      RowEnd end = endRow(state.max[half], denominator, queryHeadOf(rows, row));
+      SmallVector<I32> at = outputIndexOf(rows, row);
+      F32 factors[2] = {end.factor, end.factor};
       Row to = output.row(at);
       for (int64_t tile = 0; tile < tilesOfWarp; ++tile)
         for (int64_t n = 0; n < 2; ++n) {
@@ -521,18 +320,16 @@ void AttentionKernel::finish(QueryRows rows, State state) {
             storeElements(b, encodeElements(b, to.element, pair), to, column);
           });
         }
-      if (!lse)
-        return;
-      b.when((b.warp() == 0) & (b.lane() % 4 == 0), [&] {
-        F32 value = largest + denominator.log2() * kLn2;
-        b.store(isEmpty.select(none, value), lse->element(at));
-      });
+      if (lse)
+        b.when((b.warp() == 0) & (b.lane() % 4 == 0),
+               [&] { b.store(end.lse, lse->element(at)); });
     });
   }
 }
 
-LogicalResult kvq::kernel::emitKernel(DequantAttentionOp op, OpBuilder &host,
-                                      KernelTarget target) {
+LogicalResult kvq::kernel::emitPortableAttention(DequantAttentionOp op,
+                                                 OpBuilder &host,
+                                                 KernelTarget target) {
   for (CacheType cache : {op.getKCache().getType(), op.getVCache().getType()})
     if (int64_t chunk = getChunk(cache.getFormat()); chunk % 8 != 0)
       return op->emitOpError()
@@ -547,12 +344,6 @@ LogicalResult kvq::kernel::emitKernel(DequantAttentionOp op, OpBuilder &host,
            << op.getKCache().getType().getHeadDim() << " and "
            << op.getVCache().getType().getHeadDim() << ", " << target.chip.name
            << " has " << target.chip.sharedMemory << " for a block";
-  for (auto [name, kind] :
-       {std::pair("qk", op.getQkAttr()), std::pair("pv", op.getPvAttr())})
-    if (kind && kind.getUnit() != MMAUnit::F16 &&
-        kind.getUnit() != MMAUnit::BF16)
-      report<RemarkId::PortableAttention>(op, name, Attribute(kind),
-                                          target.chip.name);
   AttentionKernel(op, host, target, warps).emit();
   return success();
 }

@@ -2,6 +2,7 @@
 
 #include "kvq/Conversion/KVQToGPU/KVQToGPU.h"
 #include "Kernels.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -151,7 +152,7 @@ void ConvertKVQToGPU::runOnOperation() {
     root->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   }
-  KernelTarget target{module, *chipOrError};
+  KernelTarget target{module, *chipOrError, requireTensorCores};
   for (Operation *op : operations) {
     OpBuilder host(op);
     LogicalResult status = success();

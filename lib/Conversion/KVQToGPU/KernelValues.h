@@ -206,11 +206,12 @@ private:
   Pred compare(mlir::arith::CmpFPredicate predicate, F32 other) const;
 };
 
-/// A pointer to global memory; offsets count bytes.
+/// A pointer to global or shared memory; offsets count bytes.
 class Ptr : public Operand {
 public:
   using Operand::Operand;
   friend Ptr operator+(Ptr p, I64 bytes) { return p.advance(bytes); }
+  friend Ptr operator+(Ptr p, I32 bytes) { return p.advance(bytes.extend()); }
   friend Ptr operator+(Ptr p, int64_t bytes) { return p.advance(bytes); }
   /// The address.
   I64 address() const;

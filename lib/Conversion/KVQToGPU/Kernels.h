@@ -12,6 +12,9 @@ namespace kvq::kernel {
 struct KernelTarget {
   mlir::gpu::GPUModuleOp module;
   const Chip &chip;
+  /// Whether it is an error if the kernel that an operation asks for does not
+  /// apply to it.
+  bool requireTensorCores;
 };
 
 /// Each builds the kernel of an operation in buffer form and, where `host`
@@ -27,9 +30,16 @@ void emitKernel(ConvertScaleLayoutOp op, mlir::OpBuilder &host,
                 KernelTarget target);
 void emitKernel(CopyPagesOp op, mlir::OpBuilder &host, KernelTarget target);
 
-/// Fails with an error if the operation has no kernel.
+/// Chooses the kernel by the MMA kinds of the operation. Fails with an error if
+/// there is none.
 mlir::LogicalResult emitKernel(DequantAttentionOp op, mlir::OpBuilder &host,
                                KernelTarget target);
+
+/// The kernel that any chip and any operation can have. Fails with an error if
+/// there is not enough shared memory for it.
+mlir::LogicalResult emitPortableAttention(DequantAttentionOp op,
+                                          mlir::OpBuilder &host,
+                                          KernelTarget target);
 
 /// Parts of names of kernels.
 std::string getName(KVFormatInterface format);

@@ -79,4 +79,11 @@ def is_legal(case):
 def is_native(config):
     """Whether the kernel for Blackwell's tensor cores takes an operation; the
     portable one takes the others."""
-    return False
+    page = config["page"]
+    return (config["qk"].startswith("block_scaled")
+            and config["k_format"] == config["v_format"] == "nvfp4"
+            and config["pv"] == "f16"
+            and config.get("k_scale_layout", "linear") == "linear"
+            and config["v_scale_layout"] in ("linear", "interleaved_4")
+            and {config["k_dim"], config["v_dim"]} <= {64, 128, 256}
+            and (page >= 8 and page & (page - 1) == 0 or page % 128 == 0))

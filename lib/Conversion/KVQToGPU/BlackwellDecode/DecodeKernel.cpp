@@ -1,0 +1,139 @@
+//===- DecodeKernel.cpp - Attention of few queries on Blackwell -----------===//
+
+#include "DecodeKernel.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+
+DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
+                           KernelTarget target, const DecodePlan &plan)
+    : AttentionArguments(op, host, target,
+                         getAttentionName(op, "blackwell_attention"),
+                         plan.rows),
+      plan(plan) {
+  // Dynamic shared memory is aligned to 16 bytes; swizzles want more.
+  SharedTile bytes = b.shared(1, plan.shared.bytes, b.getI8Type());
+  I64 start = Ptr(b, bytes.pointer(b.i32(0), b.i32(0))).address();
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
+  sharedMemory = {b, LLVM::IntToPtrOp::create(
+                         b, pointer, Value((start + 1023) & ~int64_t(1023)))};
+
+  Ptr at = shared(plan.shared.barriers);
+  auto makeRing = [&](BarrierRing &ring, int64_t count) {
+    ring = {b, at, count};
+    at = at + BarrierRing::getBytes(count);
+  };
+  makeRing(filled, plan.stages);
+  makeRing(consumed, plan.stages);
+  for (BarrierRing *ring :
+       {&scored, &scoresRead, &expanded, &weighted, &accumulated})
+    makeRing(*ring, kBuffers);
+}
+
+void DecodeKernel::emit() {
+  whenWork([&](QueryRows rows, TokenRange tokens) {
+    I32 first = tokens.begin - tokens.begin % kTileTokens;
+    I32 count = ((tokens.end - first).max(0) + (kTileTokens - 1)) / kTileTokens;
+    count = (tokens.begin < tokens.end).select(count, b.i32(0));
+    Work work{rows, tokens, first, count};
+    b.when(count > 0, [&] { computeRows(work); }, [&] { storeEmpty(rows); });
+  });
+  launch(kThreads);
+}
+
+void DecodeKernel::computeRows(Work work) {
+  setUp(work);
+  I32 warp = b.warp();
+  b.when(warp < 4, [&] { weighAndFinish(work); });
+  b.when((warp >= 4) & (warp < 8), [&] { expandValues(work); });
+  b.when(warp == 8, [&] { loadTiles(work); });
+  b.when(warp == 9, [&] {
+    b.when(b.lane() == 0, [&] { issueProducts(work); });
+    b.syncWarp();
+  });
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
+  b.barrier();
+  b.when(warp == 9, [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
+}
+
+Value DecodeKernel::bufferOf(Value region, I32 tile) {
+  I32 buffer = scored.buffer(tile);
+  auto slice = [&](Type type, int64_t columns) -> Value {
+    Value column = arith::IndexCastUIOp::create(b, b.getIndexType(),
+                                                Value(buffer * columns));
+    return tcgen05::SliceOp::create(b, type, region, OpFoldResult(column));
+  };
+  if (auto scales = dyn_cast<tcgen05::ScalesType>(region.getType())) {
+    int64_t columns = scales.getColumns() / kBuffers;
+    return slice(tcgen05::ScalesType::get(b.getContext(), scales.getRows(),
+                                          columns, scales.getElementType()),
+                 columns);
+  }
+  auto type = cast<tcgen05::TMemType>(region.getType());
+  int64_t columns = type.getColumns() / kBuffers;
+  return slice(type.withColumns(columns), columns);
+}
+
+/// Fills shared memory of whole words with zeros, with all threads.
+static void clear(KernelBuilder &b, Ptr from, int64_t bytes, int64_t threads) {
+  assert(bytes % 16 == 0);
+  Value zeros = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get(4, b.getI32Type()),
+                                b.getI32IntegerAttr(0)));
+  b.loop(b.thread() * 16, b.i32(bytes), threads * 16,
+         [&](I32 offset) { b.store(zeros, from + offset); });
+}
+
+/// Everything that is done once, before the roles begin.
+void DecodeKernel::setUp(Work work) {
+  b.when(b.thread() == 0, [&] {
+    // Of the loader and of those who expand values each thread arrives; the
+    // products arrive once.
+    filled.initialize(32);
+    consumed.initialize(kExpandThreads + 1);
+    scored.initialize(1);
+    scoresRead.initialize(kSoftmaxThreads);
+    expanded.initialize(kExpandThreads);
+    weighted.initialize(kSoftmaxThreads);
+    accumulated.initialize(1);
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  Ptr slot = shared(plan.shared.tensorMemory);
+  b.when(b.warp() == 9, [&] {
+    tcgen05::AllocOp::create(b, slot, ValueRange());
+    tcgen05::RelinquishOp::create(b);
+  });
+  // Rows of padding, and weights between which the parities of channels
+  // alternate: zeros for good.
+  clear(b, shared(plan.shared.queries),
+        plan.shared.queryScales - plan.shared.queries, kThreads);
+  clear(b, shared(plan.shared.queryScales), kTileTokens * plan.k.scales(),
+        kThreads);
+  clear(b, shared(plan.shared.weights), kBuffers * plan.shared.weightBytes,
+        kThreads);
+  b.barrier();
+  splitQueries(work.rows);
+  fenceForAsyncProxy(b);
+  b.barrier();
+
+  tensorMemory = b.load(slot, b.getI32Type());
+  auto region = [&](int64_t columns, Type element, StringRef name) -> Value {
+    auto type =
+        tcgen05::TMemType::get(b.getContext(), kTileTokens, columns, element);
+    return tcgen05::RegionOp::create(b, type, tensorMemory, name);
+  };
+  auto scaleRegion = [&](int64_t columns, StringRef name) -> Value {
+    auto type = tcgen05::ScalesType::get(b.getContext(), kTileTokens, columns,
+                                         k.getFormat().getScaleType());
+    return tcgen05::RegionOp::create(b, type, tensorMemory, name);
+  };
+  scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
+  keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), "scales of K");
+  queryScaleRegion = scaleRegion(plan.k.scales(), "scales of Q");
+  valueRegion = region(kBuffers * plan.weightDepth(), b.getF16Type(), "V");
+  outputRegion = region(plan.weightColumns(), b.getF32Type(), "O");
+}

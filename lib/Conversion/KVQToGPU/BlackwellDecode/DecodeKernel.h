@@ -1,0 +1,158 @@
+//===- DecodeKernel.h - Attention of few queries on Blackwell -------------===//
+//
+// A block computes up to 16 query rows of one KV head of a sequence over one
+// chunk of its tokens, in tiles of 128 tokens, with tcgen05. Operands are
+// swapped, so that tokens are the rows of 128 that the instruction has:
+//
+//   S^T = K Q^T   kind mxf4nvf4: the packed bytes of K as they lie and their
+//                 block scales; Q as a sum of NVFP4 terms, which are further
+//                 columns. Queries.cpp
+//   softmax       along the tokens: a thread has one token and all rows, and
+//                 the shift is corrected only where it must be. Softmax.cpp
+//   O^T = V^T P^T kind f16: V expanded exactly to f16 in tensor memory, in an
+//                 order of the contraction that needs no transpose of nibbles.
+//                 ValueExpansion.cpp
+//
+// Warps have roles, and hand tiles on through rings of buffers and mbarriers:
+//
+//   warps 0-3  softmax, and the end of the block
+//   warps 4-7  expand V
+//   warp  8    copies cached rows to shared memory. Loader.cpp
+//   warp  9    issues the products. Products.cpp
+//
+//      barrier        from               to               says that
+//      filled         loader             V, products      a stage holds a tile
+//      consumed       V, products        loader           the stage is free
+//      scored         products           softmax          scores are there
+//      scoresRead     softmax            products         they have been read
+//      expanded       V                  products         V is there
+//      weighted       softmax            products         P is there
+//      accumulated    products           V, softmax       V and P are free
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_BLACKWELLDECODE_DECODEKERNEL_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_BLACKWELLDECODE_DECODEKERNEL_H
+
+#include "../AttentionArguments.h"
+#include "Plan.h"
+#include "Synchronization.h"
+
+namespace kvq::kernel {
+
+class DecodeKernel : public AttentionArguments {
+public:
+  DecodeKernel(DequantAttentionOp op, mlir::OpBuilder &host,
+               KernelTarget target, const DecodePlan &plan);
+
+  void emit();
+
+  static constexpr int64_t kSoftmaxThreads = 128, kExpandThreads = 128,
+                           kThreads = 320;
+
+private:
+  /// The work of a block: tile `i` of `count` begins at token
+  /// `first` + 128 * i, a multiple of 128.
+  struct Work {
+    QueryRows rows;
+    TokenRange tokens;
+    I32 first, count;
+  };
+
+  /// What the softmax knows of each row: the shift of its exponents in powers
+  /// of two, and of the thread's tokens the sum of weights.
+  struct RowState {
+    llvm::SmallVector<F32> shifts, sums;
+  };
+  /// The shift and the sum of weights of a row, of all tokens.
+  struct RowSums {
+    F32 shift, weights;
+  };
+
+  void computeRows(Work work);
+  void setUp(Work work);
+
+  //===--------------------------------------------------------------------===//
+  // The roles, one file each
+  //===--------------------------------------------------------------------===//
+
+  /// Splits the queries into terms, with all threads.
+  void splitQueries(QueryRows rows);
+  void loadTiles(Work work);
+  void issueProducts(Work work);
+  void expandValues(Work work);
+  void weighAndFinish(Work work);
+
+  // Loader.cpp
+  enum class CopyMode { Whole, Partial, Unaligned };
+  struct LanePages;
+  LanePages findPages(Work work, const PackedRows &side, I32 first);
+  Pred areCopiesAligned(const CachePointers &cache);
+  void loadData(const CachePointers &cache, const PackedRows &side,
+                const LanePages &pages, TokenRange tokens, Ptr to,
+                CopyMode mode);
+  void loadScales(const CachePointers &cache, const PackedRows &side,
+                  const LanePages &pages, TokenRange tokens, Ptr to,
+                  bool isBlocked, CopyMode mode);
+  void loadTile(Work work, I32 tile);
+
+  // Products.cpp
+  void issueScores(I32 tile);
+  void issueOutput(I32 tile);
+
+  // ValueExpansion.cpp
+  struct Expander;
+  void stageScales(Work work, I32 tile, const Expander &expander);
+  void expandTokens(I32 tile, const Expander &expander, int64_t first);
+
+  // Softmax.cpp
+  RowState initialState();
+  llvm::SmallVector<F32> loadLogits(I32 tile, llvm::ArrayRef<F32> factors);
+  void maskLogits(Work work, I32 tile, llvm::SmallVectorImpl<F32> &logits);
+  void raiseShifts(I32 tile, llvm::ArrayRef<F32> logits, RowState &state);
+  void scaleOutput(llvm::ArrayRef<F32> factors);
+  void storeWeights(I32 tile, llvm::ArrayRef<F32> weights);
+  RowState weighTile(Work work, I32 tile, llvm::ArrayRef<F32> factors,
+                     RowState state);
+
+  // Epilogue.cpp
+  void finish(Work work, const RowState &state);
+  /// Stores output and lse of the rows, with the first 128 threads. `load`
+  /// gives the weighted sum of two channels, `2 * pair` on.
+  void
+  storeRows(QueryRows rows, llvm::function_ref<RowSums(I32 row)> loadSums,
+            llvm::function_ref<llvm::SmallVector<F32>(I32 row, I32 pair)> load);
+  void storeEmpty(QueryRows rows);
+
+  /// Loads or stores the thread's part of the output in tensor memory: of its
+  /// lane the columns that count, for rows `row` to `row` + 7 first with the
+  /// even channels, then with the odd ones.
+  llvm::SmallVector<F32> loadOutput(int64_t row);
+  void storeOutput(int64_t row, llvm::ArrayRef<F32> values);
+  mlir::OpFoldResult outputColumn(int64_t row);
+
+  //===--------------------------------------------------------------------===//
+  // Memory
+  //===--------------------------------------------------------------------===//
+
+  Ptr shared(int64_t offset) { return sharedMemory + offset; }
+  Ptr stage(I32 tile) {
+    return shared(plan.shared.stages) +
+           filled.buffer(tile) * plan.shared.stageBytes;
+  }
+  /// Columns of tensor memory of a buffer of `columns` columns each.
+  mlir::Value bufferOf(mlir::Value region, I32 tile);
+
+  DecodePlan plan;
+  Ptr sharedMemory;
+  BarrierRing filled, consumed, scored, scoresRead, expanded, weighted,
+      accumulated;
+  /// Tensor memory; of all but the query scales and the output there are
+  /// kBuffers side by side.
+  mlir::Value tensorMemory, scoreRegion, keyScaleRegion, queryScaleRegion,
+      valueRegion, outputRegion;
+};
+
+} // namespace kvq::kernel
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_BLACKWELLDECODE_DECODEKERNEL_H

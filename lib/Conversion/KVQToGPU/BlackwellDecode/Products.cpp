@@ -1,0 +1,90 @@
+//===- Products.cpp - Issues the products of tiles ------------------------===//
+//
+// One thread issues all of them. The scores of the next tile come before the
+// output of this one, so that the softmax never waits for both.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodeKernel.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+using tcgen05::LayoutAttr;
+using tcgen05::Major;
+using tcgen05::Swizzle;
+
+/// The swizzle whose pattern is as wide as a row.
+static Swizzle getSwizzle(const PackedRows &side) {
+  switch (side.rowBytes()) {
+  case 32:
+    return Swizzle::B32;
+  case 64:
+    return Swizzle::B64;
+  default:
+    return Swizzle::B128;
+  }
+}
+
+static Value makeTile(KernelBuilder &b, Type type, Ptr at) {
+  return tcgen05::MakeTileOp::create(b, type, Value(at), Value());
+}
+
+void DecodeKernel::issueScores(I32 tile) {
+  MLIRContext *context = b.getContext();
+  filled.wait(tile);
+  scoresRead.waitBefore(tile);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+  Type element = k.getFormat().getElementType();
+  Type scaleType = k.getFormat().getScaleType();
+  Ptr from = stage(tile);
+  auto scales = tcgen05::ScaleTileType::get(context, kTileTokens,
+                                            plan.k.scales(), scaleType);
+  Value keyScales = bufferOf(keyScaleRegion, tile);
+  tcgen05::CopyScalesOp::create(
+      b, makeTile(b, scales, from + plan.shared.kScales), keyScales);
+  auto keys = tcgen05::TileType::get(
+      context, kTileTokens, plan.k.headDim, element,
+      LayoutAttr::get(context, Major::K, getSwizzle(plan.k)));
+  auto queries = tcgen05::TileType::get(
+      context, plan.scoreColumns(), plan.k.headDim, element,
+      LayoutAttr::get(context, Major::K, Swizzle::None));
+  tcgen05::MMABlockScaledOp::create(
+      b, tcgen05::MMAKind::MXF4NVF4, makeTile(b, keys, from + plan.shared.k),
+      makeTile(b, queries, shared(plan.shared.queries)), keyScales,
+      queryScaleRegion, bufferOf(scoreRegion, tile), /*accumulate=*/Value(),
+      k.getFormat().getBlockSize());
+  scored.commit(tile);
+  consumed.commit(tile);
+}
+
+void DecodeKernel::issueOutput(I32 tile) {
+  MLIRContext *context = b.getContext();
+  expanded.wait(tile);
+  weighted.wait(tile);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+  auto weights = tcgen05::TileType::get(
+      context, plan.weightColumns(), plan.weightDepth(), b.getF16Type(),
+      LayoutAttr::get(context, Major::MN, Swizzle::None, /*padded=*/false,
+                      /*leading=*/128, /*stride=*/plan.weightDepth() * 16));
+  Ptr at = shared(plan.shared.weights) +
+           weighted.buffer(tile) * plan.shared.weightBytes;
+  tcgen05::MMAOp::create(b, tcgen05::MMAKind::F16, bufferOf(valueRegion, tile),
+                         makeTile(b, weights, at), outputRegion,
+                         Value(tile > 0));
+  accumulated.commit(tile);
+}
+
+void DecodeKernel::issueProducts(Work work) {
+  auto scales =
+      tcgen05::ScaleTileType::get(b.getContext(), kTileTokens, plan.k.scales(),
+                                  k.getFormat().getScaleType());
+  tcgen05::CopyScalesOp::create(
+      b, makeTile(b, scales, shared(plan.shared.queryScales)),
+      queryScaleRegion);
+  b.loop(b.i32(0), work.count + 1, 1, [&](I32 tile) {
+    b.when(tile < work.count, [&] { issueScores(tile); });
+    b.when(tile > 0, [&] { issueOutput(tile - 1); });
+  });
+}

@@ -1,0 +1,116 @@
+//===- Queries.cpp - Queries as sums of block-scaled terms ----------------===//
+//
+// Both operands of a block-scaled product have block scales, so queries are
+// quantized to the keys' format: a term, then the residual of it, and so on.
+// Terms are further rows of the operand, and the scores their sums.
+//
+// A row is scaled by a power of two first, so that its largest magnitude lies
+// in [1024, 2048): the scales of the first term then are close to the largest
+// that E4M3 has, and those of the last one far from the smallest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodeKernel.h"
+#include <limits>
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+
+namespace {
+/// A block of a row as the product reads it.
+struct QuantizedBlock {
+  SmallVector<I32> words;
+  I32 scale;
+  /// What it stands for.
+  SmallVector<F32> values;
+};
+} // namespace
+
+/// Quantizes a block to E2M1 with an E4M3 scale: the scale is a sixth of the
+/// largest magnitude, rounded.
+static QuantizedBlock quantize(KernelBuilder &b, ArrayRef<F32> values) {
+  I32 largest = b.i32(0);
+  for (F32 value : values)
+    largest = largest.max(value.bits() & 0x7fffffff);
+  QuantizedBlock block;
+  block.scale = encodeE4M3(b, largest.asF32() / 6.0);
+  F32 scale = decodeScale(b, b.getType<Float8E4M3FNType>(), block.scale);
+  // Under a scale of zero every element is zero.
+  Pred isZero = scale == 0.0;
+  SmallVector<F32> quotients;
+  for (F32 value : values)
+    quotients.push_back(isZero.select(b.f32(0.0), value / scale));
+  auto element = b.getType<Float4E2M1FNType>();
+  block.words = encodeElements(b, element, quotients);
+  for (F32 value : decodeElements(b, element, block.words))
+    block.values.push_back(value * scale);
+  return block;
+}
+
+/// Stores a block of 16 quantized values of row `n`, and its scale. The tile is
+/// K-major without a swizzle: pieces of 16 bytes in groups of 8 rows.
+static void storeBlock(KernelBuilder &b, const DecodePlan &plan, Ptr tile,
+                       Ptr scales, const QuantizedBlock &stored, I32 n,
+                       I32 block) {
+  int64_t panel = plan.scoreColumns() * 16;
+  Ptr to = tile + (n * 16 + (block / 2) * panel + (block % 2) * 8);
+  b.storeWords(stored.words, to);
+  // The order of the tensor cores, see `kvq_tcgen05.scale_tile`.
+  b.storeBits(
+      stored.scale,
+      scales + ((block / 4) * 512 + (n % 32) * 16 + (n / 32) * 4 + block % 4),
+      8);
+}
+
+void DecodeKernel::splitQueries(QueryRows rows) {
+  int64_t blocks = plan.k.scales();
+  F32 factor = loadLogitFactor();
+  // Whole warps have something to do: a row's blocks are neighbours in one.
+  b.loop(b.thread(), b.i32(plan.rows * blocks), kThreads, [&](I32 item) {
+    I32 row = item / blocks, block = item % blocks;
+    auto zeros = [&] { return SmallVector<Value>(16, b.f32(0.0)); };
+    auto loadRow = [&] {
+      Row from = q.row(queryIndexOf(rows, row));
+      SmallVector<F32> loaded = decodeElements(
+          b, from.element, loadElements(b, from, block * 16, 16));
+      return llvm::to_vector_of<Value>(loaded);
+    };
+    SmallVector<F32> values;
+    for (Value value :
+         b.choose(isRow(rows, row), SmallVector<Type>(16, b.getF32Type()),
+                  loadRow, zeros))
+      values.push_back({b, value});
+
+    I32 largest = b.i32(0);
+    for (F32 value : values)
+      largest = largest.max(value.bits() & 0x7fffffff);
+    for (int64_t mask = 1; mask < blocks; mask *= 2)
+      largest = largest.max(b.shuffleXor(largest, mask));
+    // The exponents of the largest magnitude and of the factor's inverse. A row
+    // of subnormals is scaled as one of the smallest normal numbers.
+    I32 exponent = (largest >> 23).max(11).min(254);
+    F32 shift = ((b.i32(127 + 10 + 127) - exponent) << 23).asF32();
+    F32 unshift = ((exponent - 10) << 23).asF32();
+    // A row with NaN or infinity has no numbers as its logits.
+    F32 rowFactor = (largest >= 0x7f800000)
+                        .select(b.f32(std::numeric_limits<double>::quiet_NaN()),
+                                factor * unshift);
+    b.when(block == 0, [&] {
+      b.store(rowFactor, shared(plan.shared.rowFactors) + row * 4);
+    });
+
+    for (F32 &value : values)
+      value = value * shift;
+    for (int64_t term = 0; term < plan.terms; ++term) {
+      QuantizedBlock stored = quantize(b, values);
+      storeBlock(b, plan, shared(plan.shared.queries),
+                 shared(plan.shared.queryScales), stored,
+                 row + term * plan.rows, block);
+      if (term + 1 == plan.terms)
+        break;
+      for (auto [value, stand] : llvm::zip_equal(values, stored.values))
+        value = value - stand;
+    }
+  });
+}

@@ -1,0 +1,285 @@
+//===- Softmax.cpp - Weights of the tokens of tiles -----------------------===//
+//
+// Four warps; a thread has one token of the tile and all rows. The weight of a
+// logit x, in powers of two, is 2^(x - shift). A row's shift need not be its
+// largest logit, only close enough that weights fit f16 and nothing of
+// consequence vanishes. So it is looked at whether any logit of the tile
+// exceeds its row's shift by more than kSlack, and only then shifts become
+// largest logits, and the sums and the output that there are so far are
+// rescaled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodeKernel.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <limits>
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+
+/// Weights are at most 2^kSlack; f16 holds up to 2^15.
+static constexpr double kSlack = 8;
+
+/// The shift of a row without tokens: the least number, so that any logit is
+/// larger, and -infinity less it is -infinity.
+static constexpr double kNoShift = -std::numeric_limits<float>::max();
+
+/// The barrier of these warps.
+static constexpr int64_t kBarrier = 1;
+
+DecodeKernel::RowState DecodeKernel::initialState() {
+  RowState state;
+  state.shifts.assign(plan.rows, b.f32(kNoShift));
+  state.sums.assign(plan.rows, b.f32(0.0));
+  return state;
+}
+
+//===----------------------------------------------------------------------===//
+// Logits
+//===----------------------------------------------------------------------===//
+
+SmallVector<F32> DecodeKernel::loadLogits(I32 tile, ArrayRef<F32> factors) {
+  scored.wait(tile);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+  Value region = bufferOf(scoreRegion, tile);
+  int64_t columns = plan.rows * plan.terms;
+  SmallVector<F32> scores;
+  while (int64_t(scores.size()) < columns) {
+    int64_t at = scores.size();
+    int64_t width = llvm::bit_floor(uint64_t(columns - at));
+    Value loaded = tcgen05::LoadOp::create(
+        b, VectorType::get(width, b.getF32Type()),
+        tcgen05::AccessShape::S32x32b, region, OpFoldResult(b.getIndexAttr(at)),
+        Value(b.warp()));
+    for (int64_t i = 0; i < width; ++i)
+      scores.push_back(b.extractF32(loaded, i));
+  }
+  tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
+  scoresRead.arrive(tile);
+
+  double softcap = options.getSoftcapValue();
+  SmallVector<F32> logits;
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    F32 score = scores[row];
+    for (int64_t term = 1; term < plan.terms; ++term)
+      score = score + scores[term * plan.rows + row];
+    F32 logit = score * factors[row];
+    if (softcap != 0.0)
+      logit = (logit * (1.0 / softcap)).tanh() * (softcap * kLog2E);
+    logits.push_back(logit);
+  }
+  return logits;
+}
+
+/// Makes logits of tokens that rows do not see -infinity.
+void DecodeKernel::maskLogits(Work work, I32 tile,
+                              SmallVectorImpl<F32> &logits) {
+  const TokenRange &tokens = work.tokens;
+  I32 allBegin = tokens.begin, allEnd = tokens.end;
+  if (options.getCausal())
+    allEnd = allEnd.min(tokens.firstPosition + 1);
+  if (options.hasWindowRight())
+    allEnd = allEnd.min(tokens.firstPosition + (options.getWindowRight() + 1));
+  if (options.hasWindowLeft())
+    allBegin = allBegin.max(tokens.lastPosition - options.getWindowLeft());
+  I32 first = work.first + tile * kTileTokens;
+  Pred isSeenByAll = (first >= allBegin) & (first + kTileTokens <= allEnd);
+  auto keep = [&] { return llvm::to_vector_of<Value>(logits); };
+  auto mask = [&] {
+    F32 none = b.f32(-std::numeric_limits<double>::infinity());
+    I32 token = first + b.thread();
+    Pred isThere = (token >= tokens.begin) & (token < tokens.end);
+    SmallVector<Value> masked;
+    for (auto [row, logit] : llvm::enumerate(logits)) {
+      I32 query = (work.rows.first + int64_t(row)) / group.value;
+      I32 position = tokens.length - work.rows.count + query;
+      Pred isSeen = isThere;
+      if (Pred byOptions = sees(position, token))
+        isSeen = isSeen & byOptions;
+      masked.push_back(isSeen.select(logit, none));
+    }
+    return masked;
+  };
+  SmallVector<Value> kept =
+      b.choose(isSeenByAll, SmallVector<Type>(logits.size(), b.getF32Type()),
+               keep, mask);
+  for (auto [logit, value] : llvm::zip_equal(logits, kept))
+    logit = {b, value};
+}
+
+//===----------------------------------------------------------------------===//
+// Shifts
+//===----------------------------------------------------------------------===//
+
+OpFoldResult DecodeKernel::outputColumn(int64_t row) {
+  I32 group = b.thread() / plan.groupTokens();
+  I32 column = group * 16 + row / 8 * 16 * plan.groups();
+  return Value(
+      arith::IndexCastUIOp::create(b, b.getIndexType(), Value(column)));
+}
+
+SmallVector<F32> DecodeKernel::loadOutput(int64_t row) {
+  Value loaded = tcgen05::LoadOp::create(
+      b, VectorType::get(16, b.getF32Type()), tcgen05::AccessShape::S32x32b,
+      outputRegion, outputColumn(row), Value(b.warp()));
+  SmallVector<F32> values;
+  for (int64_t i = 0; i < 16; ++i)
+    values.push_back(b.extractF32(loaded, i));
+  return values;
+}
+
+void DecodeKernel::storeOutput(int64_t row, ArrayRef<F32> values) {
+  Value vector =
+      vector::FromElementsOp::create(b, VectorType::get(16, b.getF32Type()),
+                                     llvm::to_vector_of<Value>(values));
+  tcgen05::StoreOp::create(b, tcgen05::AccessShape::S32x32b, vector,
+                           outputRegion, outputColumn(row), Value(b.warp()));
+}
+
+/// Multiplies the rows of the output so far.
+void DecodeKernel::scaleOutput(ArrayRef<F32> factors) {
+  for (int64_t row = 0; row < plan.rows; row += 8) {
+    SmallVector<F32> values = loadOutput(row);
+    tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
+    for (auto [i, value] : llvm::enumerate(values))
+      value = value * factors[row + i % 8];
+    storeOutput(row, values);
+  }
+  tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
+}
+
+/// Makes the largest logits so far the shifts.
+void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
+                               RowState &state) {
+  Ptr maxima = shared(plan.shared.maxima);
+  for (auto [row, logit] : llvm::enumerate(logits)) {
+    Value largest =
+        NVVM::ReduxOp::create(b, b.getF32Type(), Value(logit),
+                              NVVM::ReduxKind::FMAX, Value(b.i32(-1)));
+    b.when(b.lane() == 0, [&] {
+      b.store(largest,
+              maxima + (b.warp() * (plan.rows * 4) + int64_t(4 * row)));
+    });
+  }
+  syncThreads(b, kBarrier, kSoftmaxThreads);
+  SmallVector<F32> factors;
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    F32 shift = state.shifts[row];
+    for (int64_t warp = 0; warp < 4; ++warp)
+      shift = shift.max(b.loadF32(maxima + 4 * (warp * plan.rows + row)));
+    F32 factor = (state.shifts[row] - shift).exp2();
+    state.shifts[row] = shift;
+    state.sums[row] = state.sums[row] * factor;
+    factors.push_back(factor);
+  }
+  b.when(tile > 0, [&] {
+    accumulated.wait(tile - 1);
+    tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+    scaleOutput(factors);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// Stores the weights of the thread's token as rows 2t and 2t + 1 of the
+/// contraction, in the columns of the token's group that have the same parity.
+void DecodeKernel::storeWeights(I32 tile, ArrayRef<F32> weights) {
+  SmallVector<I32> words;
+  for (size_t row = 0; row < weights.size(); row += 2)
+    words.push_back(
+        b.asBits(b.roundPair(weights[row], weights[row + 1], b.getF16Type())));
+  // MN-major without a swizzle: 16 bytes are eight rows of one k, 128 bytes
+  // eight k.
+  int64_t stride = plan.weightDepth() * 16;
+  I32 group = b.thread() / plan.groupTokens();
+  I32 token = b.thread() % plan.groupTokens();
+  Ptr to = shared(plan.shared.weights) +
+           weighted.buffer(tile) * plan.shared.weightBytes;
+  // Lanes that would meet in a bank begin with different parities.
+  I32 parity = (token / 4) % 2;
+  for (int64_t turn = 0; turn < 2; ++turn) {
+    I32 at =
+        group * (2 * stride) + token * 32 + (parity ^ turn) * (stride + 16);
+    for (int64_t row = 0; row < plan.rows; row += 8)
+      b.storeWords(ArrayRef(words).slice(row / 2, 4),
+                   to + at + row / 8 * 2 * plan.groups() * stride);
+  }
+}
+
+DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
+                                               ArrayRef<F32> factors,
+                                               RowState state) {
+  SmallVector<F32> logits = loadLogits(tile, factors);
+  maskLogits(work, tile, logits);
+
+  F32 excess = logits[0] - state.shifts[0];
+  for (int64_t row = 1; row < plan.rows; ++row)
+    excess = excess.max(logits[row] - state.shifts[row]);
+  Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads, excess > kSlack);
+  auto pack = [&](const RowState &state) {
+    SmallVector<Value> values;
+    llvm::append_range(values, state.shifts);
+    llvm::append_range(values, state.sums);
+    return values;
+  };
+  auto raise = [&] {
+    RowState raised = state;
+    raiseShifts(tile, logits, raised);
+    return pack(raised);
+  };
+  auto keep = [&] { return pack(state); };
+  SmallVector<Value> values = b.choose(
+      isAbove, SmallVector<Type>(2 * plan.rows, b.getF32Type()), raise, keep);
+
+  SmallVector<F32> weights;
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    state.shifts[row] = {b, values[row]};
+    F32 weight = (logits[row] - state.shifts[row]).exp2();
+    state.sums[row] = F32(b, values[plan.rows + row]) + weight;
+    weights.push_back(weight);
+  }
+  accumulated.waitBefore(tile);
+  storeWeights(tile, weights);
+  fenceForAsyncProxy(b);
+  weighted.arrive(tile);
+  return state;
+}
+
+void DecodeKernel::weighAndFinish(Work work) {
+  // Exponents are of two; a soft-cap is on the logit as it is.
+  bool isCapped = options.getSoftcapValue() != 0.0;
+  SmallVector<F32> factors;
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    F32 factor = b.loadF32(shared(plan.shared.rowFactors) + 4 * row);
+    factors.push_back(isCapped ? factor : factor * kLog2E);
+  }
+  RowState state = initialState();
+  SmallVector<Value> init;
+  llvm::append_range(init, state.shifts);
+  llvm::append_range(init, state.sums);
+  SmallVector<Value> last =
+      b.carry(b.i32(0), work.count, 1, init, [&](I32 tile, ValueRange values) {
+        RowState state;
+        for (int64_t row = 0; row < plan.rows; ++row) {
+          state.shifts.push_back({b, values[row]});
+          state.sums.push_back({b, values[plan.rows + row]});
+        }
+        state = weighTile(work, tile, factors, state);
+        SmallVector<Value> next;
+        llvm::append_range(next, state.shifts);
+        llvm::append_range(next, state.sums);
+        return next;
+      });
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    state.shifts[row] = {b, last[row]};
+    state.sums[row] = {b, last[plan.rows + row]};
+  }
+  finish(work, state);
+}

@@ -1,0 +1,238 @@
+//===- ValueExpansion.cpp - Values as exact f16 in tensor memory ----------===//
+//
+// The second product wants V^T with two tokens of a channel in a word. A byte
+// of the cache holds two channels of one token, and the conversion makes a word
+// of them. They are left so: the contraction runs over pairs (token, parity of
+// the channel), and the weights are zero where parities differ, so that
+//
+//   O[2c + parity][q] = sum over tokens of A[c][token, parity] * P[q][token]
+//
+// with A[c][token, parity] = V[token][2c + parity]. The 128 lanes of tensor
+// memory hold the `headDim / 2` pairs c of `groups` parts of the tile's tokens:
+// lane = group * (128 / groups) + place(c), column = token of the group.
+// Weights of other groups give columns of the output that are ignored.
+//
+// A warp expands 32 lanes: two pieces of 16 bytes of the rows of its group.
+// `ldmatrix.trans.b16` hands thread 4a + i the bytes (2a, 2a + 1) of rows 2i
+// and 2i + 1, and `tcgen05.st.16x256b` takes them to these places:
+//
+//   place(c) = 16 * (c / 16) + 8 * (c % 2) + c % 16 / 2
+//
+// Products of E2M1 and E4M3 have at most 6 significant bits, so f16 holds them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodeKernel.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace kvq;
+using namespace kvq::kernel;
+
+/// Tokens that one ldmatrix reads, and that one store takes at most.
+static constexpr int64_t kTokensOfLoad = 16, kTokensOfStore = 64;
+
+/// What a warp works on.
+struct DecodeKernel::Expander {
+  /// The warp among those that expand, 0 to 3.
+  I32 warp;
+  /// Its group of tokens, and which pair of pieces of the rows it takes.
+  I32 group, pieces;
+  /// The tile's rows and block scales in shared memory, and where the warp
+  /// keeps scales.
+  Ptr rows, scales, staged;
+};
+
+/// Converts the four bytes of a word of E2M1 pairs to vector<2xf16> each. The
+/// bytes are taken apart by a move, which costs no instruction.
+static SmallVector<Value, 4> expandPairs(KernelBuilder &b, Value word) {
+  Type i32 = b.getI32Type();
+  auto pairs = LLVM::InlineAsmOp::create(
+      b,
+      LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                       SmallVector<Type>(4, i32)),
+      word,
+      "{ .reg .b8 b0, b1, b2, b3; mov.b32 {b0, b1, b2, b3}, $4; "
+      "cvt.rn.f16x2.e2m1x2 $0, b0; cvt.rn.f16x2.e2m1x2 $1, b1; "
+      "cvt.rn.f16x2.e2m1x2 $2, b2; cvt.rn.f16x2.e2m1x2 $3, b3; }",
+      "=r,=r,=r,=r,r", /*has_side_effects=*/false, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  SmallVector<Value, 4> halves;
+  for (int64_t i = 0; i < 4; ++i)
+    halves.push_back(
+        b.asPair({b, LLVM::ExtractValueOp::create(b, pairs.getResult(0),
+                                                  ArrayRef<int64_t>{i})},
+                 b.getF16Type()));
+  return halves;
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// Converts the block scales that a warp multiplies with to f16 and keeps them
+/// in shared memory so that one load of a thread gets all that it needs for one
+/// ldmatrix: those of tokens 16g + 8x + 2i + e, blocks 2p + s of the warp's 4,
+/// lie at the f16 ((((g * 4 + i) * 2 + s) * 2 + x) * 2 + p) * 2 + e.
+void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
+  int64_t scales = plan.v.scales();
+  bool isInterleaved =
+      v.getType().getScaleLayout() == ScaleLayout::Interleaved4;
+  I32 firstToken = expander.group * plan.groupTokens();
+  // A lane has the four blocks of two tokens, or two blocks of four.
+  int64_t items = plan.groupTokens() / 2;
+  auto store = [&](I32 g, I32 i, I32 s, I32 x, Value blocks0, Value blocks1) {
+    Value both = vector::FromElementsOp::create(
+        b, VectorType::get(2, b.getI32Type()),
+        ValueRange{b.asBits(blocks0), b.asBits(blocks1)});
+    b.store(both, expander.staged + (((g * 4 + i) * 2 + s) * 2 + x) * 8);
+  };
+  auto loadWord = [&](I32 offset) {
+    return b.loadI32(expander.scales + offset);
+  };
+
+  auto stageLinear = [&](I32 item) {
+    I32 offset = (firstToken + item * 2) * scales + expander.pieces * 4;
+    I32 even = loadWord(offset), odd = loadWord(offset + scales);
+    auto join = [&](int64_t selector) -> I32 {
+      return {b, NVVM::PermuteOp::create(b, b.getI32Type(), even, odd,
+                                         b.i32(selector),
+                                         NVVM::PermuteMode::DEFAULT)};
+    };
+    std::array<Value, 2> low = decodeE4M3(b, join(0x5140));
+    std::array<Value, 2> high = decodeE4M3(b, join(0x7362));
+    I32 g = item / 8, x = (item / 4) % 2, i = item % 4;
+    for (int64_t s = 0; s < 2; ++s)
+      store(g, i, b.i32(s), x, low[s], high[s]);
+  };
+
+  auto stageInterleaved = [&](I32 item) {
+    I32 quad = item / 2, s = item % 2;
+    I32 offset =
+        (firstToken + quad * 4) * scales + (expander.pieces * 4 + s) * 4;
+    I32 words[2] = {loadWord(offset), loadWord(offset + 8)};
+    // Four tokens share bytes that the loader took whole; of those outside of
+    // the range they may be NaN.
+    I32 position = work.first + tile * kTileTokens + firstToken + quad * 4;
+    Pred isWhole =
+        (position >= work.tokens.begin) & (position + 4 <= work.tokens.end);
+    auto mask = [&]() -> SmallVector<Value> {
+      I32 bytes = b.i32(0);
+      for (int64_t t = 0; t < 4; ++t) {
+        Pred isRead = (position + t >= work.tokens.begin) &
+                      (position + t < work.tokens.end);
+        bytes =
+            bytes | isRead.select(b.i32(int64_t(0xff) << (8 * t)), b.i32(0));
+      }
+      return {words[0] & bytes, words[1] & bytes};
+    };
+    auto keep = [&]() -> SmallVector<Value> { return {words[0], words[1]}; };
+    SmallVector<Value> kept =
+        b.choose(isWhole, {b.getI32Type(), b.getI32Type()}, keep, mask);
+    std::array<Value, 2> first = decodeE4M3(b, {b, kept[0]});
+    std::array<Value, 2> second = decodeE4M3(b, {b, kept[1]});
+    I32 g = quad / 4, x = (quad / 2) % 2, i = (quad % 2) * 2;
+    for (int64_t pair = 0; pair < 2; ++pair)
+      store(g, i + pair, s, x, first[pair], second[pair]);
+  };
+
+  b.loop(b.lane(), b.i32(items), 32, [&](I32 item) {
+    if (isInterleaved)
+      stageInterleaved(item);
+    else
+      stageLinear(item);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// Expands up to kTokensOfStore tokens of the group, from `first` on.
+void DecodeKernel::expandTokens(I32 tile, const Expander &expander,
+                                int64_t first) {
+  int64_t tokens = std::min(kTokensOfStore, plan.groupTokens());
+  I32 lane = b.lane(), i = lane % 4, s = lane / 16;
+  I32 matrix = lane / 8;
+  // The words of the two pieces, in the order of the store's registers.
+  SmallVector<Value> words[2];
+  for (int64_t g = first / kTokensOfLoad; g < (first + tokens) / kTokensOfLoad;
+       ++g) {
+    I32 row = expander.group * plan.groupTokens() + (matrix % 2) * 8 +
+              lane % 8 + g * kTokensOfLoad;
+    I32 piece = (expander.pieces * 2 + matrix / 2) ^
+                ((row / plan.v.rowsOfLine()) % plan.v.pieces());
+    Ptr from = expander.rows + (row * plan.v.rowBytes() + piece * 16);
+    Type i32 = b.getI32Type();
+    Value loaded = NVVM::LdMatrixOp::create(
+        b,
+        LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                         SmallVector<Type>(4, i32)),
+        Value(from), 4, NVVM::MMALayout::col,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+    Value scales = b.load(expander.staged + ((i * 2 + s) * 16 + g * 128),
+                          VectorType::get(4, i32));
+    for (int64_t p = 0; p < 2; ++p) {
+      SmallVector<Value> registers(8);
+      for (int64_t x = 0; x < 2; ++x) {
+        Value word = LLVM::ExtractValueOp::create(b, loaded,
+                                                  ArrayRef<int64_t>{2 * p + x});
+        Value scale =
+            b.asPair({b, b.extract(scales, 2 * x + p)}, b.getF16Type());
+        for (auto [byte, pair] : llvm::enumerate(expandPairs(b, word))) {
+          int64_t e = byte / 2, h = byte % 2;
+          Value factor = vector::BroadcastOp::create(b, pair.getType(),
+                                                     b.extract(scale, e));
+          registers[4 * x + 2 * h + e] =
+              b.asBits({arith::MulFOp::create(b, pair, factor)});
+        }
+      }
+      llvm::append_range(words[p], registers);
+    }
+  }
+  Value to = bufferOf(valueRegion, tile);
+  if (first + tokens == plan.groupTokens())
+    consumed.arrive(tile);
+  // The buffer was read by the output of an earlier tile.
+  if (first == 0) {
+    accumulated.waitBefore(tile);
+    tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+  }
+  for (int64_t p = 0; p < 2; ++p) {
+    auto type = VectorType::get(words[p].size(), b.getI32Type());
+    Value registers = vector::FromElementsOp::create(b, type, words[p]);
+    tcgen05::StoreOp::create(b, tcgen05::AccessShape::S16x256b, registers, to,
+                             OpFoldResult(b.getIndexAttr(2 * first)),
+                             Value(expander.warp), 16 * p);
+  }
+}
+
+void DecodeKernel::expandValues(Work work) {
+  Expander expander;
+  expander.warp = b.warp() - 4;
+  int64_t warpsOfGroup = 4 / plan.groups();
+  expander.group = expander.warp / warpsOfGroup;
+  expander.pieces = expander.warp % warpsOfGroup;
+  b.loop(b.i32(0), work.count, 1, [&](I32 tile) {
+    Ptr from = stage(tile);
+    expander.rows = from + plan.shared.v;
+    expander.scales = from + plan.shared.vScales;
+    // Two buffers, so that a warp that is ahead does not overwrite what others
+    // of its lanes read.
+    expander.staged = shared(plan.shared.valueScales) +
+                      (expander.warp * kBuffers + expanded.buffer(tile)) *
+                          plan.shared.valueScalesOfWarp;
+    filled.wait(tile);
+    stageScales(work, tile, expander);
+    b.syncWarp();
+    for (int64_t first = 0; first < plan.groupTokens(); first += kTokensOfStore)
+      expandTokens(tile, expander, first);
+    tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);
+    tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
+    expanded.arrive(tile);
+  });
+}

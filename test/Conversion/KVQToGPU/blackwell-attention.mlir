@@ -1,0 +1,129 @@
+// RUN: kvq-opt %s --convert-kvq-to-gpu=chip=sm_100a --split-input-file \
+// RUN:   --remark-format=emitRemark --remarks-filter=.* --verify-diagnostics | FileCheck %s
+// RUN: not kvq-opt %s --convert-kvq-to-gpu="chip=sm_100a require-tensor-cores" \
+// RUN:   --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REQUIRE
+
+// The kernel with tcgen05 computes attention whose scores are block-scaled.
+// CHECK: gpu.func @blackwell_attention_nvfp4_16x1x128_HND_linear_nvfp4_16x1x128_NHD_interleaved_4(
+// CHECK: kvq_tcgen05.alloc
+// CHECK: kvq_tcgen05.mma_block_scaled mxf4nvf4 {{.*}}!kvq_tcgen05.tile<128x128xf4E2M1FN, k, b64>
+// CHECK: kvq_tcgen05.mma f16
+// REQUIRE-NOT: @blackwell
+func.func @native(%q: memref<?x1x8x128xf16>,
+                  %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>,
+                  %v: !kvq.cache<value, 16x1x128, nvfp4, NHD, interleaved_4>,
+                  %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+                  %o: memref<?x1x8x128xf16>) {
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>,
+                      !kvq.cache<value, 16x1x128, nvfp4, NHD, interleaved_4>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have the format #kvq.format<mxfp4>, accepted is nvfp4
+func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, mxfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the keys have the format #kvq.format<mxfp4>, accepted is nvfp4}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, mxfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted is nvfp4
+func.func @value_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, fp8, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted is nvfp4}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, fp8, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have head_dim 192, accepted are 64, 128 and 256
+func.func @head_dim(%q: memref<?x1x8x192xf16>, %k: !kvq.cache<key, 16x1x192, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the keys have head_dim 192, accepted are 64, 128 and 256}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x192xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x192, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have head_dim 96, accepted are 64, 128 and 256
+func.func @value_head_dim(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x96, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x96xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the values have head_dim 96, accepted are 64, 128 and 256}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x96, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x96xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have the scale layout blocked_128x4
+func.func @layout(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 128x1x128, nvfp4, HND, blocked_128x4>, %v: !kvq.cache<value, 128x1x128, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the keys have the scale layout blocked_128x4}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 128x1x128, nvfp4, HND, blocked_128x4>, !kvq.cache<value, 128x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pages have 24 tokens, accepted are powers of two from 8 on and multiples of 128
+func.func @page(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 24x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 24x1x128, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: pages have 24 tokens, accepted are powers of two from 8 on and multiples of 128}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 24x1x128, nvfp4, HND, linear>, !kvq.cache<value, 24x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<bf16>, accepted is f16
+func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<bf16>, accepted is f16}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}
+  return
+}
