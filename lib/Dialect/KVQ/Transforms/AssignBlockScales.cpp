@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CacheClasses.h"
+#include "GlobalScales.h"
 #include "ScaleCopies.h"
 #include "ScalePools.h"
 #include "TargetRules.h"
@@ -186,6 +187,19 @@ CacheType AssignBlockScalesPass::getReadType(CacheType type, Operation *op) {
                                type.getKvLayout(), reader->layout);
 }
 
+/// What the block scales of a cache are of, and where its global scale comes
+/// from: both are fixed by the memrefs that caches are made of.
+static std::string describeScales(const CacheClass &cacheClass) {
+  KVFormatInterface format = cacheClass.getType().getFormat();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << Type(format.getScaleType()) << " for each " << format.getBlockSize()
+         << " of " << stringifyBlockAxis(format.getBlockAxis());
+  if (format.getHasGlobalScale())
+    stream << ", times " << describeGlobalScale(cacheClass);
+  return text;
+}
+
 /// Names the second of two caches that disagree, and what keeps both as they
 /// are.
 static void attachNotes(InFlightDiagnostic diag, const CacheClass &lhs,
@@ -254,8 +268,8 @@ LogicalResult AssignBlockScalesPass::decide(const ScalePool &pool) {
       return failure();
     decisions.push_back({cacheClass, decided});
     Report decision = Report::get<RemarkId::AssignedScaleLayout>(
-        cacheClass->describe(), stringifyScaleLayout(layout), uses.writers,
-        uses.readers, reason);
+        cacheClass->describe(), stringifyScaleLayout(layout),
+        describeScales(*cacheClass), uses.writers, uses.readers, reason);
     if (reasonOp)
       decision.at(reasonOp);
     (void)decision.emit(op);
@@ -295,7 +309,7 @@ void AssignBlockScalesPass::runOnOperation() {
   SmallVector<CacheClass> classes = collectCacheClasses(module);
   if (failed(selectReader()) || failed(verifyReachable(classes)))
     return signalPassFailure();
-  bool failedAny = false;
+  bool failedAny = failed(verifyGlobalScales(classes));
   for (const ScalePool &pool : collectScalePools(module, classes))
     failedAny |= failed(decide(pool));
   if (failedAny)

@@ -319,6 +319,13 @@ def AssignBlockScales : Pass<"kvq-assign-block-scales", "mlir::ModuleOp"> {
     could not know the layout, or of a function without a body. Decisions are
     reported as remarks.
 
+    Scale type and block axis are never open here: they are the element type and
+    the shape of the memref of scales, and kvq-convert-cache-format makes both of
+    a format. The global scale of a cache is the memref that it is made with (a
+    constant where it was calibrated, an argument, or anything that the program
+    computes). Two constants for the same data are an error, and two memrefs
+    that are not known to hold one number a remark.
+
     Example:
 
     ```mlir
