@@ -29,7 +29,7 @@
 
 // Nothing is that accurate, so the least error is taken.
 // LEAST: pv = #kvq.mma_kind<f16>
-// LEAST-SAME: qk = #kvq.mma_kind<bf16>
+// LEAST-SAME: qk = #kvq.mma_kind<block_scaled, terms = 3>
 func.func @f(%q: tensor<2x1x6x64xf32>,
     %k: !kvq.cache<key, 24x3x64, nvfp4, NHD, linear>,
     %v: !kvq.cache<value, 24x3x64, nvfp4, NHD, linear>,

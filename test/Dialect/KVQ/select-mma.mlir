@@ -6,8 +6,28 @@
 // RUN:   --split-input-file \
 // RUN:   | FileCheck %s
 
-// Two terms of NVFP4 add less error than the bound and have a quarter of the
-// cost, but no kernel. Queries in bf16 may exceed f16.
+// Two terms of NVFP4 add less error than the bound and have half of the cost.
+// CHECK-LABEL: @block_scaled
+// CHECK: pv = #kvq.mma_kind<f16>
+// CHECK-SAME: qk = #kvq.mma_kind<block_scaled, terms = 2>
+func.func @block_scaled(%q: tensor<2x1x6x128xbf16>,
+    %k: !kvq.cache<key, 16x3x128, nvfp4, NHD, linear>,
+    %v: !kvq.cache<value, 16x3x64, nvfp4, NHD, linear>,
+    %bt: tensor<2x?xi32>, %len: tensor<2xi32>, %scale: f32,
+    %o: tensor<2x1x6x64xbf16>) -> tensor<2x1x6x64xbf16> {
+  // expected-remark @below {{computes qk as block_scaled<terms = 2> (tcgen05.mma.kind::mxf4nvf4.block16, which adds 1.00% of error) and pv as f16 (mma.sync.m16n8k16.f16, which adds 0.02% of error)}}
+  %0 = kvq.dequant_attention ins(%q : tensor<2x1x6x128xbf16>)
+      caches(%k, %v : !kvq.cache<key, 16x3x128, nvfp4, NHD, linear>,
+                      !kvq.cache<value, 16x3x64, nvfp4, NHD, linear>)
+      block_table(%bt : tensor<2x?xi32>) seq_lens(%len : tensor<2xi32>)
+      scale(%scale) outs(%o : tensor<2x1x6x64xbf16>) -> tensor<2x1x6x64xbf16>
+  return %0 : tensor<2x1x6x64xbf16>
+}
+
+// -----
+
+// With a head_dim of 192 there is no kernel for that. Queries in bf16 may exceed
+// f16.
 // CHECK-LABEL: @bf16_queries
 // CHECK: pv = #kvq.mma_kind<f16>
 // CHECK-SAME: qk = #kvq.mma_kind<bf16>

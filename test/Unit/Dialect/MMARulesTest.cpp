@@ -71,8 +71,22 @@ TEST_F(MMARulesTest, BoundsTheError) {
   MMARequest value = request(MMAProduct::PV, "nvfp4", 64, b.getBF16Type());
   EXPECT_EQ(chooseMMA("sm_90", value, 0).rule->unit, MMAUnit::F16);
   // One term of NVFP4 is the cheapest, two the cheapest within a percent.
-  EXPECT_EQ(chooseMMA("sm_100a", key, 0.2).fasterWithoutKernel->terms, 1);
-  EXPECT_EQ(chooseMMA("sm_100a", key, 0.01).fasterWithoutKernel->terms, 2);
+  EXPECT_EQ(chooseMMA("sm_100a", key, 0.2).rule->terms, 1);
+  EXPECT_EQ(chooseMMA("sm_100a", key, 0.01).rule->terms, 2);
+}
+
+/// What the kernel for block-scaled scores does not have is told, and computed
+/// by another.
+TEST_F(MMARulesTest, KnowsTheKernels) {
+  for (int64_t headDim : {64, 128, 192, 256, 320}) {
+    MMAChoice choice = chooseMMA(
+        "sm_100a", request(MMAProduct::QK, "nvfp4", headDim, b.getF16Type()),
+        0.01);
+    bool hasKernel = headDim != 192 && headDim != 320;
+    EXPECT_EQ(choice.rule->unit,
+              hasKernel ? MMAUnit::BlockScaled : MMAUnit::F16);
+    EXPECT_EQ(choice.fasterWithoutKernel == nullptr, hasKernel);
+  }
 }
 
 } // namespace

@@ -53,25 +53,26 @@ static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
    MMAKernel::None,          INSTRUCTION,         SOURCE}
 
 /// FP4 operands with block scales, the float one in terms of the same format.
-#define KVQ_BLOCK_SCALED(CHIP, STORED, TERMS, RATE, ERROR, INSTRUCTION, SOURCE)\
+#define KVQ_BLOCK_SCALED(CHIP, STORED, TERMS, RATE, ERROR, KERNEL, INSTRUCTION,\
+                         SOURCE)                                               \
   {CHIP,  MMAProducts::Both, MMAUnit::BlockScaled, STORED,                     \
    TERMS, 64,                RATE,                 ERROR,                      \
-   MMAKernel::None,          INSTRUCTION,          SOURCE}
+   KERNEL,                   INSTRUCTION,          SOURCE}
 
-#define KVQ_NVFP4_TERMS(CHIP, RATE, INSTRUCTION, SOURCE)                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 1, RATE, 0.10,          \
+#define KVQ_NVFP4_TERMS(CHIP, RATE, KERNEL, INSTRUCTION, SOURCE)               \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 1, RATE, 0.10, KERNEL,  \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 2, RATE, 0.010,         \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 2, RATE, 0.010, KERNEL, \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 3, RATE, 0.001,         \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 3, RATE, 0.001, KERNEL, \
                    INSTRUCTION, SOURCE)
 
-#define KVQ_MXFP4_TERMS(CHIP, RATE, INSTRUCTION, SOURCE)                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 1, RATE, 0.12,          \
+#define KVQ_MXFP4_TERMS(CHIP, RATE, KERNEL, INSTRUCTION, SOURCE)               \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 1, RATE, 0.12, KERNEL,  \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 2, RATE, 0.015,         \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 2, RATE, 0.015, KERNEL, \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 3, RATE, 0.002,         \
+  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 3, RATE, 0.002, KERNEL, \
                    INSTRUCTION, SOURCE)
 
 // clang-format off
@@ -91,13 +92,13 @@ static constexpr MMARule rules[] = {
 
     KVQ_PORTABLE("sm_100a", 4096, KVQ_B200),
     KVQ_E4M3("sm_100a", 8192, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
-    KVQ_NVFP4_TERMS("sm_100a", 16384, "tcgen05.mma.kind::mxf4nvf4.block16", KVQ_B200),
-    KVQ_MXFP4_TERMS("sm_100a", 16384, "tcgen05.mma.kind::mxf4.block32", KVQ_B200),
+    KVQ_NVFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4nvf4.block16", KVQ_B200),
+    KVQ_MXFP4_TERMS("sm_100a", 16384, MMAKernel::None, "tcgen05.mma.kind::mxf4.block32", KVQ_B200),
 
     KVQ_PORTABLE("sm_120a", 512, KVQ_GB202),
     KVQ_E4M3("sm_120a", 1024, "mma.sync.m16n8k32.kind::f8f6f4", KVQ_GB202),
-    KVQ_NVFP4_TERMS("sm_120a", 2048, "mma.sync.m16n8k64.kind::mxf4nvf4", KVQ_GB202),
-    KVQ_MXFP4_TERMS("sm_120a", 2048, "mma.sync.m16n8k64.kind::mxf4", KVQ_GB202),
+    KVQ_NVFP4_TERMS("sm_120a", 2048, MMAKernel::None, "mma.sync.m16n8k64.kind::mxf4nvf4", KVQ_GB202),
+    KVQ_MXFP4_TERMS("sm_120a", 2048, MMAKernel::None, "mma.sync.m16n8k64.kind::mxf4", KVQ_GB202),
 };
 // clang-format on
 
@@ -165,6 +166,13 @@ bool kvq::isApplicable(const MMARule &rule, const MMARequest &request) {
   return request.format.getBlockAxis() == contraction;
 }
 
+bool kvq::hasKernel(const MMARule &rule, const MMARequest &request) {
+  if (rule.kernel == MMAKernel::Blackwell)
+    return request.product == MMAProduct::QK &&
+           llvm::is_contained({64, 128, 256}, request.headDim);
+  return rule.kernel != MMAKernel::None;
+}
+
 /// Whether the float operand of a product has the type of the unit already.
 static bool isExactOperand(const MMARule &rule, const MMARequest &request) {
   if (request.product != MMAProduct::QK)
@@ -208,7 +216,7 @@ MMAChoice kvq::chooseMMA(StringRef chip, const MMARequest &request,
       continue;
     if (better(rule, fastest))
       fastest = &rule;
-    if (rule.kernel != MMAKernel::None && better(rule, choice.rule))
+    if (hasKernel(rule, request) && better(rule, choice.rule))
       choice.rule = &rule;
   }
   if (fastest != choice.rule)

@@ -55,7 +55,9 @@ enum class MMAKernel {
   /// Nothing in this project yet.
   None,
   /// The portable kernel, with mma.sync.
-  Portable
+  Portable,
+  /// The kernel with tcgen05: scores only, of head_dim 64, 128 and 256.
+  Blackwell
 };
 
 /// The products that a rule computes, a set.
@@ -108,6 +110,9 @@ struct MMARequest {
 
 /// Whether a rule takes the format and head_dim of a request.
 bool isApplicable(const MMARule &rule, const MMARequest &request);
+
+/// Whether a kernel computes a request by a rule that applies to it.
+bool hasKernel(const MMARule &rule, const MMARequest &request);
 
 /// Relative error that a rule adds for a request: none where the float operand
 /// of QK has the type of the queries already.
