@@ -1,5 +1,6 @@
 """Random attention in linalg: layouts, forms of products, places of the scale,
-kinds of softmax and masks, grouped queries and element types."""
+kinds of softmax and masks, grouped queries, element types, sinks, and the
+logarithm of the sum as a further column of the result."""
 
 import math
 
@@ -20,6 +21,8 @@ CHOICES = {
     "batch": (1, 2, 3), "heads": (1, 2, 3), "queries": (1, 2, 4, 5),
     "keys": (5, 6, 9), "head_dim": (4, 6), "value_dim": (3, 4),
     "merged": (True, False),
+    "sink": (None, None, "last_column", "first_column", "term"),
+    "lse": (False, False, True),
 }
 
 
@@ -41,7 +44,8 @@ class Case:
         self.t = Text({"b": config["batch"], "h": config["heads"],
                        "g": config["group"], "i": config["queries"],
                        "j": config["keys"], "d": config["head_dim"],
-                       "e": config["value_dim"]})
+                       "e": config["value_dim"], "o": 1,
+                       "J": config["keys"] + 1, "E": config["value_dim"] + 1})
         self.arrays = []
         self.text = self.build()
 
@@ -103,6 +107,10 @@ class Case:
         out = self.emit_output(weights, v)
         if late:
             out = t.binary("arith.divf", out, divisor)
+        if self.lse is not None:
+            dims = ["o" if d == "e" else d for d in out[1]]
+            column = t.map([self.lse], lambda a, out: ([], a), dims=dims)
+            out = t.concat([out, column], "e", "E")
         return t.function(out)
 
     def emit_scores(self, q, k):
@@ -250,42 +258,103 @@ class Case:
         array = np.transpose(array, [sorted(letters).index(c) for c in order])
         return array.reshape([self.t.sizes[c] if c in letters else 1 for c in "bhgij"])
 
+    def emit_sink(self, scores):
+        """The sinks, one for each query head, with the dimensions of the scores
+        but for that of the keys."""
+        self.sink = None
+        if not self.config["sink"]:
+            return None
+        self.sink = self.floats("hg") + 1
+        value = self.t.expand(self.argument(["hg"], "f32", self.sink), "hg")
+        dims = ["o" if d == "j" else d for d in scores[1]]
+        return self.t.map([value], lambda a, out: ([], a), dims=dims)
+
     def emit_softmax(self, scores):
         """Returns the weights, and for a late division what divides them."""
         t, kind = self.t, self.config["softmax"]
+        sink, form = self.emit_sink(scores), self.config["sink"]
+        named = kind == "named" and not self.replace_named
+        is_column = sink and (form != "term" or kind == "named")
+        first = form == "first_column"
+        key = "j"
+        if is_column:
+            parts = [sink, scores] if first else [scores, sink]
+            scores = t.concat(parts, "o" if first else "j", "J")
+            key = "J"
+
+        def keep(weights):
+            return t.slice(weights, "J", "j", int(first)) if is_column else weights
+
+        self.lse = None
         f = "arith.subf"
-        if kind == "named" and not self.replace_named:
+        if named:
             out = t.empty(scores[1], "f32")
             name = t.emit(
-                f"linalg.softmax dimension({scores[1].index('j')}) ins({scores[0]} : "
+                f"linalg.softmax dimension({scores[1].index(key)}) ins({scores[0]} : "
                 f"{t.type(scores)}) outs({out[0]} : {t.type(out)}) -> {t.type(out)}")
-            return (name, scores[1], "f32"), None
+            return keep((name, scores[1], "f32")), None
         exp = "math.exp"
         if kind == "exp2":
             exp = "math.exp2"
             scores = t.scaled("arith.mulf", scores, repr(math.log2(math.e)))
+            if sink and not is_column:
+                sink = t.scaled("arith.mulf", sink, repr(math.log2(math.e)))
         unit = kind == "unit_dims"
         largest = None
         if kind != "no_max":
-            largest = t.reduce(scores, "j", "arith.maximumf", NINF["f32"], unit)
+            largest = t.reduce(scores, key, "arith.maximumf", NINF["f32"], unit)
         if kind == "fused":
             weights = t.map([scores, largest], lambda a, m, out: (
                 [f"%s = arith.subf {a}, {m} : f32", f"%r = {exp} %s : f32"], "%r"))
         else:
             shifted = scores if largest is None else t.binary(f, scores, largest)
             weights = t.unary(shifted, exp)
-        total = t.reduce(weights, "j", "arith.addf", "0.0", unit)
+        total = t.reduce(weights, key, "arith.addf", "0.0", unit)
+        if sink and not is_column:
+            total = self.add_sink(total, sink, largest, exp)
+        if self.config["lse"] and self.config["softmax"] != "named":
+            self.emit_lse(total, largest)
         if kind == "late":
-            return weights, total
+            return keep(weights), total
         if kind == "log":
             lse = t.unary(total, "math.log")
-            return t.unary(t.binary(f, shifted, lse), exp), None
+            return keep(t.unary(t.binary(f, shifted, lse), exp)), None
         if kind == "reciprocal":
             one = t.constant("1.0", "f32")
             inverse = t.map([total], lambda a, out: (
                 [f"%r = arith.divf {one}, {a} : f32"], "%r"))
-            return t.binary("arith.mulf", weights, inverse), None
-        return t.binary("arith.divf", weights, total), None
+            return keep(t.binary("arith.mulf", weights, inverse)), None
+        return keep(t.binary("arith.divf", weights, total)), None
+
+    @staticmethod
+    def named(value, old, new):
+        """The same with another letter for a dimension, such as a unit one."""
+        return (value[0], [new if d == old else d for d in value[1]], value[2])
+
+    def add_sink(self, total, sink, largest, exp):
+        """The sum with the exponential of the sink."""
+        if "" not in total[1]:
+            sink = self.named(sink, "o", "")
+        inputs = [self.named(total, "", "o"), sink]
+        if largest:
+            inputs.append(self.named(largest, "", "o"))
+
+        def add(a, z, *rest):
+            shift = f"%z = arith.subf {z}, {rest[0]} : f32"
+            return ([*([shift] if largest else []),
+                     f"%e = {exp} {'%z' if largest else z} : f32",
+                     f"%r = arith.addf {a}, %e : f32"], "%r")
+        return self.named(self.t.map(inputs, add), "o", "")
+
+    def emit_lse(self, total, largest):
+        t = self.t
+        self.lse = t.unary(self.named(total, "", "o"), "math.log")
+        if largest:
+            largest = self.named(largest, "", "o")
+            if self.config["softmax"] == "exp2":
+                largest = t.scaled("arith.mulf", largest, repr(math.log(2)))
+            self.lse = t.binary("arith.addf", self.lse, largest)
+        self.lse = self.named(self.lse, "o", "")
 
     def inputs(self):
         """The arguments in their element types."""
@@ -308,9 +377,16 @@ class Case:
         if self.cap is not None:
             s = self.cap * np.tanh(s / self.cap)
         s = s + self.bias
+        if self.sink is not None:
+            z = np.broadcast_to(self.sink.T[None, :, :, None, None], (*s.shape[:-1], 1))
+            s = np.concatenate([s, z], axis=-1)
         with np.errstate(invalid="ignore"):
-            p = np.exp(s - s.max(-1, keepdims=True))
-        p = p / p.sum(-1, keepdims=True)
+            largest = s.max(-1, keepdims=True)
+            p = np.exp(s - largest)
+        total = p.sum(-1, keepdims=True)
+        p = (p / total)[..., :self.t.sizes["j"]]
         # A row without keys is 0 in kvq.attention, NaN in linalg.
         out = np.einsum("bhgij,bhje->bhgie", p, v)
+        if self.lse is not None:
+            out = np.concatenate([out, np.log(total) + largest], axis=-1)
         return np.transpose(out, ["bhgie".index(c) for c in self.result])

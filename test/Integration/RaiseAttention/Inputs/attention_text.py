@@ -161,6 +161,29 @@ class Text:
         return value if dims == value[1] else self.reshape(
             "collapse_shape", value, dims, value[1])
 
+    def concat(self, values, dim, letter):
+        """Along the dimension `dim` of the first; the sum is called `letter`."""
+        position = values[0][1].index(dim)
+        dims = list(values[0][1])
+        dims[position] = letter
+        result = (None, dims, values[0][2])
+        types = ", ".join(map(self.type, values))
+        name = self.emit(f"tensor.concat dim({position}) {', '.join(v[0] for v in values)}"
+                         f" : ({types}) -> {self.type(result)}")
+        return (name, dims, values[0][2])
+
+    def slice(self, value, dim, letter, offset):
+        """A part of one dimension, which is then called `letter`."""
+        position = value[1].index(dim)
+        dims = list(value[1])
+        dims[position] = letter
+        result = (None, dims, value[2])
+        offsets = [offset if i == position else 0 for i in range(len(dims))]
+        name = self.emit(f"tensor.extract_slice {value[0]}{offsets} "
+                         f"{list(self.shape(dims))} {[1] * len(dims)} : "
+                         f"{self.type(value)} to {self.type(result)}")
+        return (name, dims, value[2])
+
     def dot(self, lhs, rhs, dims, element, swap=False):
         """sum of lhs * rhs over the dimensions that `dims` has not."""
         out = self.fill("0.0", dims, element)

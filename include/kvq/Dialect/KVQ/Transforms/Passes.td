@@ -539,10 +539,16 @@ def RaiseAttention
       seq_lens, and a query's position is counted from there; the lengths are
       taken to be at most the number of keys. Others become the mask operand;
     - grouped queries: by broadcast, by expanded and collapsed dimensions, or by
-      repeated heads.
+      repeated heads;
+    - sinks: a score for each query head that joins the sum, as one more column
+      of the scores whose weight is cut off (`tensor.concat` or insertions, and
+      a slice of static size) or as a term of the sum;
+    - the logarithm of the sum, plus the maximum, where it is used after the
+      attention: it becomes lse.
 
     Transposes, reshapes and copies are looked through, and those that
-    `kvq.attention` needs are made anew.
+    `kvq.attention` needs are made anew. Dimensions of size 1 may be there or
+    not; attention to a single key is left as it is.
 
     What may change:
 

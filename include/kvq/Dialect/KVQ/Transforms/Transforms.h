@@ -1,7 +1,7 @@
-//===- Transforms.h - Rewrites of single operations -----------------------===//
+//===- Transforms.h - What the optimizing passes do -----------------------===//
 //
-// What the optimizing passes do to one operation, for the passes and for the
-// operations of the transform dialect.
+// What the optimizing passes do to one operation, function or module, for the
+// passes and for the operations of the transform dialect.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,8 +10,11 @@
 
 #include "kvq/Dialect/KVQ/Analysis/HandleAliasAnalysis.h"
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
+#include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace kvq {
 
@@ -57,6 +60,12 @@ FusionOutcome fuseQuantizeAppend(mlir::RewriterBase &rewriter, AppendOp append,
 FusionOutcome fuseDequantAttention(mlir::RewriterBase &rewriter,
                                    AttentionOp attention,
                                    HandleAliasAnalysis &analysis);
+
+/// Replaces attention in linalg by kvq.attention. Returns what was made; what
+/// is near to attention is reported as a remark.
+llvm::SmallVector<AttentionOp>
+raiseAttention(mlir::RewriterBase &rewriter, mlir::FunctionOpInterface function,
+               const RaiseAttentionOptions &options);
 
 /// Erases the operations that define `values`, if nothing needs them, and then
 /// those that define their operands. The values may be gone after it.

@@ -79,18 +79,25 @@ LogicalResult kvq::raise::matchAttention(Match &match, Operation *root) {
       return failure();
   }
   match.keyIndices = context.createReducedIndices(sum);
-  if (llvm::all_of(match.keyIndices,
-                   [](const Index &index) { return index.isConstant(); }))
-    return failure();
   std::optional<Reduction> reduction =
       context.expandReduction(sum, match.keyIndices);
   if (!reduction || !isa<arith::AddFOp>(reduction->combiner))
     return failure();
   Product product;
   flattenProduct(context, reduction->body, product, /*steps=*/false);
+  if (llvm::all_of(match.keyIndices,
+                   [](const Index &index) { return index.isConstant(); })) {
+    bool isNear = llvm::any_of(product.factors, [&](const Expr *factor) {
+      Product weights;
+      flattenProduct(context, factor, weights, /*steps=*/true);
+      return hasSoftmax(match, weights);
+    });
+    return isNear ? match.fail<RemarkId::AttentionSingleKey>() : failure();
+  }
   FailureOr<Softmax> softmax = matchWeights(match, product, divisors);
   if (failed(softmax))
     return failure();
+  match.softmax = *softmax;
   if (!softmax->normalized)
     return match.fail<RemarkId::AttentionNotNormalized>();
   if (context.getConstant(reduction->init) != 0.0)
@@ -98,7 +105,7 @@ LogicalResult kvq::raise::matchAttention(Match &match, Operation *root) {
   Type element = getElementTypeOrSelf(root->getResult(0).getType());
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return match.fail<RemarkId::AttentionType>(element);
-  if (failed(matchScores(match, *softmax)) || failed(matchOperands(match)) ||
+  if (failed(matchScores(match)) || failed(matchOperands(match)) ||
       failed(matchRoles(match)))
     return failure();
   if (isConstant(match.keys) && isConstant(match.values))

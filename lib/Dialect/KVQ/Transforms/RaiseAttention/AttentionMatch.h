@@ -2,8 +2,9 @@
 //
 // Matching goes from the result up: the product of weights and values
 // (matchAttention), the softmax (SoftmaxMatch.cpp), the scores with scale,
-// soft-cap and masks (ScoresMatch.cpp), the product of queries and keys, and
-// what each digit of an index means (Roles.cpp). Nothing is changed on the way;
+// soft-cap and masks (ScoresMatch.cpp), the product of queries and keys, what
+// each digit of an index means (Roles.cpp), and last the logarithms of sums
+// that are returned as well (LogSumMatch.cpp). Nothing is changed on the way;
 // BuildAttention.cpp makes the operation of a complete match.
 //
 //===----------------------------------------------------------------------===//
@@ -60,6 +61,27 @@ struct Scores {
   const Expr *dot = nullptr;
 };
 
+/// The softmax that a product of weights is.
+struct Softmax {
+  /// The scores, and what they are multiplied by before the exponential.
+  const Expr *scores = nullptr;
+  double multiplier = 1;
+  /// What is subtracted from the scores, and what the weights are divided by;
+  /// null for none, and for linalg.softmax.
+  const Expr *maximum = nullptr, *sum = nullptr;
+  /// A further score, of no key, that joins the sum; null for none.
+  const Expr *sink = nullptr;
+  /// Whether the weights are divided by their sum.
+  bool normalized = false;
+};
+
+/// A tensor with the logarithms of the sums of weights that has uses past the
+/// attention, and its indices in digits of the match.
+struct LogSum {
+  mlir::Value tensor;
+  Indices indices;
+};
+
 /// What kvq.attention calls the dimensions, each as digits.
 struct Roles {
   Digits batch, kvHead, group, query, key, headDim, valueDim;
@@ -82,11 +104,13 @@ struct Match {
   mlir::Operation *root = nullptr;
   /// The indices of the result, and those that the values are summed over.
   Indices resultIndices, keyIndices;
+  Softmax softmax;
   Scores scores;
   Product values, queries, keys;
   Roles roles;
   /// The operation that computes the scores first.
   mlir::Operation *dotOp = nullptr;
+  llvm::SmallVector<LogSum, 1> logSums;
   /// Why this is not attention, if it is near to it.
   std::optional<Report> obstacle;
 
@@ -120,22 +144,17 @@ bool isDot(ExprContext &context, const Expr *expr);
 /// Whether the value is computed from such a sum by elementwise operations.
 bool hasDot(ExprContext &context, const Expr *expr);
 
-/// The softmax that a product of weights is.
-struct Softmax {
-  /// The scores, and what they are multiplied by before the exponential.
-  const Expr *scores = nullptr;
-  double multiplier = 1;
-  /// Whether the weights are divided by their sum.
-  bool normalized = false;
-};
-
 /// Whether a product has a factor that may be a softmax over the keys.
 bool hasSoftmax(Match &match, const Product &weights);
 
 llvm::FailureOr<Softmax> matchSoftmax(Match &match, const Product &weights);
 
-/// Matches what makes scores, into match.scores.
-llvm::LogicalResult matchScores(Match &match, const Softmax &softmax);
+/// Matches what makes the scores of match.softmax, into match.scores.
+llvm::LogicalResult matchScores(Match &match);
+
+/// Whether the elements of a tensor are the natural logarithms of the sums that
+/// the weights are divided by: what kvq.attention calls lse.
+std::optional<LogSum> matchLogSum(Match &match, mlir::Value tensor);
 
 /// Matches the product of queries and keys, and finds the roles of digits.
 llvm::LogicalResult matchOperands(Match &match);
@@ -168,9 +187,9 @@ struct MaskPlan {
 llvm::FailureOr<MaskPlan> planMasks(Match &match, bool zeroMaskedRows);
 
 /// Makes kvq.attention before the root, and returns its result in the form of
-/// the root's.
-mlir::Value buildAttention(Match &match, const MaskPlan &masks,
-                           mlir::OpBuilder &builder);
+/// the root's, then its lse in the form of each of match.logSums.
+llvm::SmallVector<mlir::Value>
+buildAttention(Match &match, const MaskPlan &masks, mlir::OpBuilder &builder);
 
 /// The last tensor, going up from an element, that holds all of the element's
 /// digits in dimensions of their own and is of a type that attention takes;

@@ -21,13 +21,14 @@ public:
         roles(match.roles), masks(masks), b(builder), loc(match.root->getLoc()),
         emitter(match.context, builder, loc) {}
 
-  Value run();
+  SmallVector<Value> run();
 
 private:
   Value emitOperand(const Product &product, ArrayRef<Digits> roles);
   Value emitScale();
   Value emitMask();
   Value emitLengths();
+  Value emitSinks();
   AttentionOptionsAttr getOptions();
 
   /// The dimensions of a tensor that an element is loaded from, in digits.
@@ -256,6 +257,38 @@ Value AttentionBuilder::emitLengths() {
   return regroup(b, loc, space, tensor, from, to);
 }
 
+Value AttentionBuilder::emitSinks() {
+  const Expr *sink = match.softmax.sink;
+  if (!sink)
+    return {};
+  sink = context.stripViews(sink, /*casts=*/false);
+  double multiplier = match.softmax.multiplier;
+  Digits heads = roles.getHeads();
+  if (sink->kind == Expr::Load && sink->getType().isF32() && multiplier == 1) {
+    Grouping from;
+    auto type = cast<RankedTensorType>(sink->value.getType());
+    for (auto [dim, index] : llvm::enumerate(sink->indices))
+      from.push_back(
+          space.getDigits(index, type.getDimSize(dim)).value_or(Digits()));
+    if (flatten(from) == heads)
+      return regroup(b, loc, space, sink->value, from, {heads});
+  }
+  Value tensor = emitter.emitTensor(
+      heads, sink, b.getF32Type(),
+      [&](OpBuilder &builder, function_ref<Value(const Expr *)> emit) {
+        Value value = emitToF32(builder, loc, emit(sink));
+        if (multiplier == 1)
+          return value;
+        Value factor = arith::ConstantOp::create(
+            builder, loc, builder.getF32FloatAttr(multiplier));
+        return arith::MulFOp::create(builder, loc, value, factor).getResult();
+      });
+  Grouping from;
+  for (Digit digit : heads)
+    from.push_back({digit});
+  return regroup(b, loc, space, tensor, from, {heads});
+}
+
 AttentionOptionsAttr AttentionBuilder::getOptions() {
   FloatAttr softcap;
   if (match.scores.softcap != 0)
@@ -268,7 +301,7 @@ AttentionOptionsAttr AttentionBuilder::getOptions() {
                                    softcap);
 }
 
-Value AttentionBuilder::run() {
+SmallVector<Value> AttentionBuilder::run() {
   Digits heads = roles.getHeads();
   Value q = emitOperand(match.queries,
                         {roles.batch, roles.query, heads, roles.headDim});
@@ -276,27 +309,57 @@ Value AttentionBuilder::run() {
                         {roles.batch, roles.key, roles.kvHead, roles.headDim});
   Value v = emitOperand(match.values,
                         {roles.batch, roles.key, roles.kvHead, roles.valueDim});
-  Value scale = emitScale(), mask = emitMask(), lengths = emitLengths();
+  Value scale = emitScale(), mask = emitMask(), lengths = emitLengths(),
+        sinks = emitSinks();
 
   Grouping from{roles.batch, roles.query, heads, roles.valueDim};
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, q);
   sizes.back() = tensor::getMixedSizes(b, loc, v).back();
   auto resultType = cast<RankedTensorType>(match.root->getResult(0).getType());
-  Value init =
-      tensor::EmptyOp::create(b, loc, sizes, resultType.getElementType());
-  auto attention = AttentionOp::create(
-      b, loc, TypeRange(init.getType()), q, k, v, lengths,
-      /*qoIndptr=*/Value(), scale, mask, /*sinks=*/Value(), init,
-      /*lse=*/Value(), getOptions());
-  Value result =
-      regroup(b, loc, space, attention->getResult(0), from,
-              getGrouping(match.root->getResult(0), match.resultIndices));
-  if (result.getType() != resultType)
-    result = tensor::CastOp::create(b, loc, resultType, result);
-  return result;
+  SmallVector<Type> types;
+  auto makeInit = [&](Type element) -> Value {
+    Value init = tensor::EmptyOp::create(b, loc, sizes, element);
+    types.push_back(init.getType());
+    return init;
+  };
+  Value init = makeInit(resultType.getElementType()), lse;
+  if (!match.logSums.empty()) {
+    sizes.pop_back();
+    lse = makeInit(b.getF32Type());
+  }
+  auto attention = AttentionOp::create(b, loc, types, q, k, v, lengths,
+                                       /*qoIndptr=*/Value(), scale, mask, sinks,
+                                       init, lse, getOptions());
+
+  SmallVector<Value> results;
+  // Moves the digits to where they are in a tensor that is replaced.
+  auto add = [&](Value result, ArrayRef<Digits> from, Value replaced,
+                 ArrayRef<Index> indices) {
+    result =
+        regroup(b, loc, space, result, from, getGrouping(replaced, indices));
+    Type element = getElementTypeOrSelf(replaced.getType()),
+         own = getElementTypeOrSelf(result.getType());
+    if (element != own) {
+      Type type = cast<RankedTensorType>(result.getType()).clone(element);
+      if (element.getIntOrFloatBitWidth() > own.getIntOrFloatBitWidth())
+        result = arith::ExtFOp::create(b, loc, type, result);
+      else
+        result = arith::TruncFOp::create(b, loc, type, result);
+    }
+    if (result.getType() != replaced.getType())
+      result = tensor::CastOp::create(b, loc, replaced.getType(), result);
+    results.push_back(result);
+  };
+  add(attention->getResult(0), from, match.root->getResult(0),
+      match.resultIndices);
+  from.pop_back();
+  for (const LogSum &logSum : match.logSums)
+    add(attention->getResult(1), from, logSum.tensor, logSum.indices);
+  return results;
 }
 
-Value kvq::raise::buildAttention(Match &match, const MaskPlan &masks,
-                                 OpBuilder &builder) {
+SmallVector<Value> kvq::raise::buildAttention(Match &match,
+                                              const MaskPlan &masks,
+                                              OpBuilder &builder) {
   return AttentionBuilder(match, masks, builder).run();
 }

@@ -109,7 +109,7 @@ const Expr *ExprEmitter::dropRepetition(const Expr *expr,
     });
     if (isInside)
       break;
-    expr = context.expand(expr);
+    expr = context.expandSlices(expr);
     assert(expr && "expected a value that does not depend on other digits");
   }
   return expr;

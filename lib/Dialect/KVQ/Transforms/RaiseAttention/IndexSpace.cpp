@@ -180,6 +180,19 @@ std::optional<Digits> IndexSpace::getDigits(const Index &input, int64_t size) {
   return result;
 }
 
+std::optional<std::pair<int64_t, int64_t>>
+IndexSpace::getRange(const Index &input) const {
+  Index index = canonicalize(input);
+  std::pair<int64_t, int64_t> range(index.constant, index.constant);
+  for (const Index::Term &term : index.terms) {
+    int64_t size = digits[term.digit].size;
+    if (ShapedType::isDynamic(size))
+      return std::nullopt;
+    (term.stride < 0 ? range.first : range.second) += term.stride * (size - 1);
+  }
+  return range;
+}
+
 OpFoldResult IndexSpace::emitSize(OpBuilder &builder, Location loc,
                                   Digit digit) const {
   const Info &info = digits[digit];

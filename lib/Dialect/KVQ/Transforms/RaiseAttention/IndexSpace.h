@@ -71,6 +71,10 @@ public:
   /// is something else.
   std::optional<Digits> getDigits(const Index &index, int64_t size);
 
+  /// The least and the largest value of an index, if its digits have known
+  /// sizes.
+  std::optional<std::pair<int64_t, int64_t>> getRange(const Index &index) const;
+
   /// The size of a digit, or ShapedType::kDynamic.
   int64_t getSize(Digit digit) const { return digits[digit].size; }
 
@@ -106,9 +110,14 @@ public:
       bits.resize(digit + 1);
     bits.set(digit);
   }
+  void erase(Digit digit) {
+    if (digit < bits.size())
+      bits.reset(digit);
+  }
   bool contains(Digit digit) const {
     return digit < bits.size() && bits.test(digit);
   }
+  bool contains(const DigitSet &other) const { return !other.bits.test(bits); }
   bool containsAny(const Index &index) const {
     return llvm::any_of(index.terms, [&](const Index::Term &term) {
       return contains(term.digit);

@@ -40,7 +40,8 @@ void kvq::raise::flattenProduct(ExprContext &context, const Expr *expr,
     return;
   }
   if (steps)
-    if (const Expr *step = context.expand(expr); step && isTransparent(step)) {
+    if (const Expr *step = context.expandSlices(expr);
+        step && isTransparent(step)) {
       flattenProduct(context, step, product, steps, inverted);
       return;
     }
@@ -63,7 +64,7 @@ static bool findDot(ExprContext &context, const Expr *expr) {
   if (expr->kind == Expr::Load) {
     if (isDot(context, expr))
       return true;
-    const Expr *step = context.expand(expr);
+    const Expr *step = context.expandSlices(expr);
     return step && hasDot(context, step);
   }
   return llvm::any_of(expr->operands, [&](const Expr *operand) {

@@ -8,6 +8,7 @@
 
 #include "AttentionMatch.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -38,21 +39,39 @@ static Operation *findMaker(const Expr *expr,
   return nullptr;
 }
 
+/// Whether an operation comes after the root, so that it can use what attention
+/// returns.
+static bool isAfterRoot(const Match &match, Operation *op) {
+  Operation *ancestor = match.root->getBlock()->findAncestorOpInBlock(*op);
+  return ancestor && match.root->isBeforeInBlock(ancestor);
+}
+
 /// Finds something that uses the scores or what is computed from them, other
-/// than the attention that becomes of them; null if nothing does.
-static Operation *findOtherUser(const Match &match) {
+/// than the attention that becomes of them; null if nothing does. What uses the
+/// logarithm of the sum of weights can have it from attention: notes which
+/// tensors that is.
+static Operation *findOtherUser(Match &match) {
   Operation *dotOp = match.dotOp, *root = match.root;
   SetVector<Operation *> pending;
   pending.insert(dotOp);
-  for (unsigned i = 0; i < pending.size(); ++i)
+  for (unsigned i = 0; i < pending.size(); ++i) {
+    std::optional<LogSum> logSum;
+    if (pending[i]->getNumResults() == 1 &&
+        llvm::any_of(pending[i]->getUsers(),
+                     [&](Operation *user) { return isAfterRoot(match, user); }))
+      logSum = matchLogSum(match, pending[i]->getResult(0));
+    if (logSum)
+      match.logSums.push_back(*logSum);
     for (Operation *user : pending[i]->getUsers()) {
-      if (user == root || isOpTriviallyDead(user))
+      if (user == root || isOpTriviallyDead(user) ||
+          (logSum && isAfterRoot(match, user)))
         continue;
       // What is left without users is the end of another path.
       if (user->use_empty())
         return user;
       pending.insert(user);
     }
+  }
   // Operands of the attention that come from the scores.
   SmallVector<const Expr *> exprs;
   for (const Product *operand : {&match.queries, &match.keys, &match.values}) {
@@ -63,6 +82,8 @@ static Operation *findOtherUser(const Match &match) {
     exprs.push_back(mask.expr);
   for (const Factor &factor : match.scores.factors)
     exprs.push_back(factor.expr);
+  if (match.softmax.sink)
+    exprs.push_back(match.softmax.sink);
   for (const Expr *expr : exprs)
     if (Operation *maker = findMaker(expr, pending))
       return maker;
@@ -103,8 +124,30 @@ static Operation *findDivision(Operation *product) {
   return nullptr;
 }
 
+namespace {
+
+/// Raises the attention of a function.
+class Raiser {
+public:
+  Raiser(RewriterBase &rewriter, const RaiseAttentionOptions &options)
+      : rewriter(rewriter), options(options) {}
+
+  SmallVector<AttentionOp> run(FunctionOpInterface function);
+
+private:
+  AttentionOp tryRaise(Operation *product);
+  AttentionOp raise(Match &match);
+  void eraseWithOperands(Operation *root);
+
+  RewriterBase &rewriter;
+  const RaiseAttentionOptions &options;
+  llvm::DenseSet<Operation *> erased;
+};
+
+} // namespace
+
 /// Erases an operation, and what only it used.
-static void eraseWithOperands(RewriterBase &rewriter, Operation *root) {
+void Raiser::eraseWithOperands(Operation *root) {
   SetVector<Operation *> pending;
   pending.insert(root);
   while (!pending.empty()) {
@@ -121,61 +164,51 @@ static void eraseWithOperands(RewriterBase &rewriter, Operation *root) {
             def && !op->isProperAncestor(def))
           pending.insert(def);
     });
+    erased.insert(op);
     rewriter.eraseOp(op);
   }
 }
 
-namespace {
-
-struct RaiseAttention : public kvq::impl::RaiseAttentionBase<RaiseAttention> {
-  using RaiseAttentionBase::RaiseAttentionBase;
-
-  void runOnOperation() override {
-    // What is erased comes before what is tried next.
-    SmallVector<linalg::LinalgOp> products;
-    getOperation()->walk([&](linalg::LinalgOp op) {
-      if (mayBeProduct(op))
-        products.push_back(op);
-    });
-    for (linalg::LinalgOp op : products)
-      tryRaise(op);
-  }
-
-  void tryRaise(Operation *product);
-  LogicalResult raise(Match &match);
-};
-
-} // namespace
-
-LogicalResult RaiseAttention::raise(Match &match) {
+/// Makes kvq.attention of a match, and returns it; null with an obstacle.
+AttentionOp Raiser::raise(Match &match) {
   if (Operation *user = findOtherUser(match)) {
     (void)match.fail<RemarkId::AttentionScoresUsed>();
     match.obstacle->at(user);
-    return failure();
+    return {};
   }
-  FailureOr<MaskPlan> masks = planMasks(match, zeroMaskedRows);
+  FailureOr<MaskPlan> masks = planMasks(match, options.zeroMaskedRows);
   if (failed(masks))
-    return failure();
-  IRRewriter rewriter(match.root);
-  Value result = buildAttention(match, *masks, rewriter);
+    return {};
+  rewriter.setInsertionPoint(match.root);
+  SmallVector<Value> results = buildAttention(match, *masks, rewriter);
   Operation *attention = rewriter.getInsertionPoint()->getPrevNode();
-  rewriter.replaceAllUsesWith(match.root->getResult(0), result);
-  eraseWithOperands(rewriter, match.root);
+  rewriter.replaceAllUsesWith(match.root->getResult(0), results.front());
+  for (auto [logSum, lse] :
+       llvm::zip_equal(match.logSums, ArrayRef(results).drop_front()))
+    rewriter.replaceUsesWithIf(logSum.tensor, lse, [&](OpOperand &use) {
+      return isAfterRoot(match, use.getOwner());
+    });
+  eraseWithOperands(match.root);
+  for (const LogSum &logSum : match.logSums)
+    if (Operation *op = logSum.tensor.getDefiningOp(); !erased.contains(op))
+      eraseWithOperands(op);
   // The views of the result come after it.
   while (!isa<AttentionOp>(attention))
     attention = attention->getPrevNode();
   report<RemarkId::RaisedAttention>(attention);
-  return success();
+  return cast<AttentionOp>(attention);
 }
 
-void RaiseAttention::tryRaise(Operation *product) {
+/// Raises what `product` is the last product of, if that is attention.
+AttentionOp Raiser::tryRaise(Operation *product) {
   Operation *root = product;
   for (;;) {
     Match match;
-    if (succeeded(matchAttention(match, root)) && succeeded(raise(match)))
-      return;
+    if (succeeded(matchAttention(match, root)))
+      if (AttentionOp attention = raise(match))
+        return attention;
     if (!match.obstacle)
-      return;
+      return {};
     if (match.obstacle->getId() == RemarkId::AttentionNotNormalized &&
         root == product) {
       root = findDivision(product);
@@ -184,6 +217,40 @@ void RaiseAttention::tryRaise(Operation *product) {
       root = product;
     }
     (void)match.obstacle->emit(root);
-    return;
+    return {};
   }
 }
+
+SmallVector<AttentionOp> Raiser::run(FunctionOpInterface function) {
+  SmallVector<Operation *> products;
+  function->walk([&](linalg::LinalgOp op) {
+    if (mayBeProduct(op))
+      products.push_back(op);
+  });
+  SmallVector<AttentionOp> raised;
+  for (Operation *op : products)
+    if (!erased.contains(op))
+      if (AttentionOp attention = tryRaise(op))
+        raised.push_back(attention);
+  return raised;
+}
+
+SmallVector<AttentionOp>
+kvq::raiseAttention(RewriterBase &rewriter, FunctionOpInterface function,
+                    const RaiseAttentionOptions &options) {
+  return Raiser(rewriter, options).run(function);
+}
+
+namespace {
+
+struct RaiseAttentionPass
+    : public kvq::impl::RaiseAttentionBase<RaiseAttentionPass> {
+  using RaiseAttentionBase::RaiseAttentionBase;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    raiseAttention(rewriter, getOperation(), {zeroMaskedRows});
+  }
+};
+
+} // namespace

@@ -103,7 +103,7 @@ private:
   ExprContext &context;
   Roles &roles;
   Layout result, queries, keys;
-  DigitSet lengths;
+  DigitSet lengths, sinks;
 };
 
 } // namespace
@@ -128,6 +128,10 @@ void RoleMatcher::splitQueries(Digits queryOnly, ArrayRef<Digit> shared) {
 
   Digits rest;
   for (Digit digit : queryOnly) {
+    if (sinks.contains(digit)) {
+      roles.group.push_back(digit);
+      continue;
+    }
     bool isPosition = positions.size() == 1 && positions[0] == digit;
     if (!isPosition &&
         (result.sharesDim(digit, shared) || queries.sharesDim(digit, shared)))
@@ -171,9 +175,12 @@ void RoleMatcher::splitShared(Digits shared) {
     return;
   Digit head = shared.back();
   bool found = shared.size() > 1;
+  bool hasSinks =
+      llvm::any_of(shared, [&](Digit d) { return sinks.contains(d); });
   for (Digit digit : shared)
-    if (result.sharesDim(digit, roles.group) ||
-        queries.sharesDim(digit, roles.group)) {
+    if (hasSinks ? sinks.contains(digit)
+                 : result.sharesDim(digit, roles.group) ||
+                       queries.sharesDim(digit, roles.group)) {
       head = digit;
       found = true;
     }
@@ -233,9 +240,16 @@ LogicalResult RoleMatcher::run() {
       collectLengthDigits(mask.expr);
   std::stable_partition(shared.begin(), shared.end(),
                         [&](Digit digit) { return lengths.contains(digit); });
+  // Sinks are those of query heads.
+  const Expr *sink = match.softmax.sink;
+  if (sink)
+    context.collectSourceDigits(sink, sinks);
   queries.sort(queryOnly);
   splitQueries(queryOnly, shared);
   splitShared(shared);
+  Digits heads = roles.getHeads();
+  if (sink && !context.isOver(sink, heads))
+    return match.fail<RemarkId::AttentionSink>();
   return success();
 }
 

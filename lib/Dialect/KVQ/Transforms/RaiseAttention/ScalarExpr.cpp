@@ -25,7 +25,8 @@ Type Expr::getType() const {
   case Load:
     return getElementTypeOrSelf(value.getType());
   case Apply:
-    return op->getResult(0).getType();
+    // Operations on tensors are applied to their elements.
+    return getElementTypeOrSelf(op->getResult(0).getType());
   }
   llvm_unreachable("unknown kind of expression");
 }
@@ -35,6 +36,8 @@ const Expr *kvq::raise::stripCasts(const Expr *expr) {
     expr = expr->operands[0];
   return expr;
 }
+
+bool ExprContext::isTooLarge() const { return exprs.size() > largestNumExprs; }
 
 Expr *ExprContext::create(Expr::Kind kind) {
   exprs.emplace_back();
@@ -276,7 +279,7 @@ static bool isRepetition(tensor::ConcatOp op) {
 }
 
 const Expr *ExprContext::expand(const Expr *expr) {
-  if (expr->kind != Expr::Load || exprs.size() > largestNumExprs)
+  if (expr->kind != Expr::Load || isTooLarge())
     return nullptr;
   auto it = expanded.find(expr);
   if (it != expanded.end())
@@ -341,6 +344,23 @@ std::optional<unsigned> ExprContext::getNumReduced(const Expr *expr) const {
   return op.getNumReductionLoops();
 }
 
+std::optional<int64_t>
+ExprContext::getNumReducedElements(const Expr *expr) const {
+  if (!getNumReduced(expr))
+    return std::nullopt;
+  auto op = expr->value.getDefiningOp<linalg::LinalgOp>();
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  int64_t count = 1;
+  for (auto [size, type] : llvm::zip_equal(sizes, op.getIteratorTypesArray())) {
+    if (type != utils::IteratorType::reduction)
+      continue;
+    if (ShapedType::isDynamic(size))
+      return std::nullopt;
+    count *= size;
+  }
+  return count;
+}
+
 Indices ExprContext::createReducedIndices(const Expr *expr) {
   auto op = expr->value.getDefiningOp<linalg::LinalgOp>();
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -360,7 +380,7 @@ Indices ExprContext::createReducedIndices(const Expr *expr) {
 
 std::optional<Reduction> ExprContext::expandReduction(const Expr *expr,
                                                       ArrayRef<Index> reduced) {
-  if (getNumReduced(expr) != reduced.size() || exprs.size() > largestNumExprs)
+  if (getNumReduced(expr) != reduced.size() || isTooLarge())
     return std::nullopt;
   auto op = expr->value.getDefiningOp<linalg::LinalgOp>();
   std::optional<Indices> loops = getLoopIndices(expr, op, reduced);

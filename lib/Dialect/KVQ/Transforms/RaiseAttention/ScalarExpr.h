@@ -13,6 +13,7 @@
 
 #include "IndexSpace.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include <deque>
@@ -68,9 +69,21 @@ public:
   /// the producer is a reduction or unknown, or if the attempt takes too long.
   const Expr *expand(const Expr *expr);
 
+  /// As `expand`, and steps through slices, concatenations and insertions to
+  /// the tensor that has the element, where sizes are known. An index may then
+  /// run over a part of a dimension only.
+  const Expr *expandSlices(const Expr *expr);
+
+  /// The same value without the slices, concatenations and insertions that it
+  /// goes through, by elements of what they were made of.
+  const Expr *skipSlices(const Expr *expr);
+
   /// The number of indices that the producer of an element reduces over; none
   /// if it is no reduction.
   std::optional<unsigned> getNumReduced(const Expr *expr) const;
+
+  /// The number of elements that the producer of an element reduces, if known.
+  std::optional<int64_t> getNumReducedElements(const Expr *expr) const;
 
   /// Makes names for the indices that the producer of an element reduces over.
   Indices createReducedIndices(const Expr *expr);
@@ -100,6 +113,9 @@ public:
   /// Whether a value differs along any of the digits.
   bool dependsOn(const Expr *expr, const DigitSet &digits);
 
+  /// Whether a value differs along none but the digits.
+  bool isOver(const Expr *expr, mlir::ArrayRef<Digit> digits);
+
   /// The value of an expression of constants.
   std::optional<double> getConstant(const Expr *expr);
 
@@ -109,6 +125,9 @@ public:
 private:
   const Expr *expandLinalg(const Expr *expr, mlir::linalg::LinalgOp op);
   const Expr *expandReshape(const Expr *expr);
+  const Expr *expandSlice(const Expr *expr, mlir::tensor::ExtractSliceOp op);
+  const Expr *expandInsertion(const Expr *expr, mlir::tensor::InsertSliceOp op);
+  const Expr *expandConcat(const Expr *expr, mlir::tensor::ConcatOp op);
   std::optional<Indices> getLoopIndices(const Expr *expr,
                                         mlir::linalg::LinalgOp op,
                                         mlir::ArrayRef<Index> reduced);
@@ -119,13 +138,15 @@ private:
   std::optional<Index> getIndex(const Expr *expr);
 
   Expr *create(Expr::Kind kind);
+  /// Whether the attempt takes too long.
+  bool isTooLarge() const;
   bool isSame(const Expr *lhs, const Expr *rhs, unsigned depth);
 
   void collectSourceDigits(const Expr *expr, DigitSet &digits,
                            llvm::SmallPtrSetImpl<const Expr *> &seen);
 
   std::deque<Expr> exprs;
-  llvm::DenseMap<const Expr *, const Expr *> expanded;
+  llvm::DenseMap<const Expr *, const Expr *> expanded, expandedSlices;
 };
 
 /// Takes conversions between float types off.

@@ -50,7 +50,7 @@ bool ExprContext::isSame(const Expr *lhs, const Expr *rhs, unsigned depth) {
               (!a || (a->getBlock() == b->getBlock() && a->isBeforeInBlock(b)));
     }
     for (bool side : {right, !right}) {
-      const Expr *step = expand(side ? rhs : lhs);
+      const Expr *step = expandSlices(side ? rhs : lhs);
       if (step)
         return side ? isSame(lhs, step, depth + 1)
                     : isSame(step, rhs, depth + 1);
@@ -108,7 +108,7 @@ void ExprContext::collectSourceDigits(
     llvm::SmallPtrSetImpl<const Expr *> &seen) {
   if (!seen.insert(expr).second)
     return;
-  if (const Expr *step = expand(expr))
+  if (const Expr *step = expandSlices(expr))
     return collectSourceDigits(step, digits, seen);
   if (expr->operands.empty())
     collectDigits(expr, digits);
@@ -129,6 +129,20 @@ bool ExprContext::dependsOn(const Expr *expr, const DigitSet &digits) {
   return llvm::any_of(expr->operands, [&](const Expr *operand) {
     return dependsOn(operand, digits);
   });
+}
+
+bool ExprContext::isOver(const Expr *expr, ArrayRef<Digit> digits) {
+  if (const Expr *step = expandSlices(expr))
+    return isOver(step, digits);
+  if (!expr->operands.empty())
+    return llvm::all_of(expr->operands, [&](const Expr *operand) {
+      return isOver(operand, digits);
+    });
+  DigitSet found;
+  collectDigits(expr, found);
+  for (Digit digit : digits)
+    found.erase(digit);
+  return found.empty();
 }
 
 bool ExprContext::isUniform(const Expr *expr) {

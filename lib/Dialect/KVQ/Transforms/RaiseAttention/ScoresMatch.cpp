@@ -132,7 +132,7 @@ LogicalResult ScoresMatcher::run(const Expr *expr, double outer) {
     if (expr->kind == Expr::Load) {
       if (isDot(context, expr))
         break;
-      expr = context.expand(expr);
+      expr = context.expandSlices(expr);
       if (!expr)
         return match.fail<RemarkId::AttentionScores>("an unknown operation");
       continue;
@@ -166,6 +166,7 @@ LogicalResult ScoresMatcher::run(const Expr *expr, double outer) {
   return success();
 }
 
-LogicalResult kvq::raise::matchScores(Match &match, const Softmax &softmax) {
-  return ScoresMatcher(match).run(softmax.scores, softmax.multiplier);
+LogicalResult kvq::raise::matchScores(Match &match) {
+  return ScoresMatcher(match).run(match.softmax.scores,
+                                  match.softmax.multiplier);
 }

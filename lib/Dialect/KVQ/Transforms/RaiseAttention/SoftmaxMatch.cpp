@@ -3,7 +3,8 @@
 // exp(s - max s) / sum of the same, however it is written: base 2 or any other,
 // the maximum left out, a logarithm of the sum in the exponent, a guard for
 // rows without keys, or linalg.softmax. Maximum and sum must run over the same
-// index as the product with the values, and over the same scores.
+// index as the product with the values, and over the same scores. A score of no
+// key may join the sum, as a term or as one more column of the scores: a sink.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,17 @@ struct Exponent {
   const Expr *scores;
   double multiplier = 1;
   SmallVector<const Expr *, 1> maxima, logarithms;
+
+  /// Whether this differs from a weight's exponent, whose sum is looked for, in
+  /// the scores alone.
+  bool isLike(ExprContext &context, const Exponent &weight) const {
+    return logarithms.empty() &&
+           std::abs(multiplier / weight.multiplier - 1) <= 1e-6 &&
+           llvm::equal(maxima, weight.maxima,
+                       [&](const Expr *lhs, const Expr *rhs) {
+                         return context.isSame(lhs, rhs);
+                       });
+  }
 };
 
 class SoftmaxMatcher {
@@ -41,10 +53,21 @@ private:
 
   LogicalResult checkMaxima(const Exponent &exponent);
   bool isMaximumOf(const Expr *expr, const Expr *scores);
-  LogicalResult checkSum(const Expr *expr, const Exponent &exponent);
+  FailureOr<Softmax> matchSoftmaxOp(linalg::SoftmaxOp op, const Expr *weight);
+  bool isSumOf(const Expr *expr, const Exponent &exponent, Softmax &softmax);
+  bool isTermOf(const Expr *expr, const Exponent &exponent);
+  bool takeSink(const Expr *expr, const Exponent &exponent, Softmax &softmax);
+  bool setSink(const Expr *score, Softmax &softmax);
   bool isGuard(const Expr *condition, const Expr *scores);
 
-  std::optional<Reduction> reduceOverKeys(const Expr *expr);
+  /// A reduction at the key, and at one more index if it has that.
+  struct KeyReduction {
+    Reduction atKey;
+    const Expr *extra = nullptr;
+  };
+  SmallVector<KeyReduction, 2> reduceOverKeys(const Expr *expr);
+  /// The number of keys, if known.
+  std::optional<int64_t> getNumKeys();
   /// Steps on until an operation on scalars or a reduction.
   const Expr *peel(const Expr *expr);
 
@@ -57,16 +80,48 @@ private:
 const Expr *SoftmaxMatcher::peel(const Expr *expr) {
   for (;;) {
     expr = stripCasts(expr);
-    const Expr *step = context.expand(expr);
+    const Expr *step = context.expandSlices(expr);
     if (!step)
       return expr;
     expr = step;
   }
 }
 
-std::optional<Reduction> SoftmaxMatcher::reduceOverKeys(const Expr *expr) {
-  expr = context.stripViews(expr);
-  return context.expandReduction(expr, match.keyIndices);
+std::optional<int64_t> SoftmaxMatcher::getNumKeys() {
+  int64_t count = 1;
+  for (const Index &index : match.keyIndices) {
+    auto range = context.space.getRange(index);
+    if (!range)
+      return std::nullopt;
+    count *= range->second + 1;
+  }
+  return count;
+}
+
+/// Returns the ways in which an element may be a reduction over the keys: with
+/// one more index than there are keys, that may be the last or the first one.
+SmallVector<SoftmaxMatcher::KeyReduction, 2>
+SoftmaxMatcher::reduceOverKeys(const Expr *expr) {
+  expr = peel(expr);
+  SmallVector<KeyReduction, 2> found;
+  auto add = [&](ArrayRef<Index> atKey, std::optional<Index> extra) {
+    std::optional<Reduction> reduction = context.expandReduction(expr, atKey);
+    std::optional<Reduction> more;
+    if (extra)
+      more = context.expandReduction(expr, *extra);
+    if (reduction && (more || !extra))
+      found.push_back({*reduction, more ? more->body : nullptr});
+  };
+  std::optional<int64_t> numReduced = context.getNumReducedElements(expr),
+                         numKeys = getNumKeys();
+  if (!numReduced || !numKeys || *numReduced == *numKeys) {
+    add(match.keyIndices, std::nullopt);
+  } else if (*numReduced == *numKeys + 1 && match.keyIndices.size() == 1) {
+    Index key = match.keyIndices[0];
+    add(key, Index(*numKeys));
+    add(key + Index(1), Index(0));
+  }
+  return found;
 }
 
 /// The natural logarithm of the base of an exponential, and its exponent.
@@ -136,11 +191,12 @@ void SoftmaxMatcher::addSubtrahend(const Expr *expr, Exponent &exponent) {
 bool SoftmaxMatcher::isMaximumOf(const Expr *expr, const Expr *scores) {
   const Expr *outer = peel(expr);
   if (outer->is<arith::MaximumFOp>() || outer->is<arith::MaxNumFOp>()) {
-    // max(-inf, maximum)
+    // max(-inf, maximum), or of a sink: any number does, if it is the same for
+    // all keys.
     for (unsigned i : {0u, 1u})
-      if (std::optional<double> low = context.getConstant(outer->operands[i]);
-          low && *low <= -65504)
-        return isMaximumOf(outer->operands[1 - i], scores);
+      if (!match.dependsOnKey(outer->operands[i]) &&
+          isMaximumOf(outer->operands[1 - i], scores))
+        return true;
     return false;
   }
   if (outer->is<arith::SelectOp>()) {
@@ -150,12 +206,16 @@ bool SoftmaxMatcher::isMaximumOf(const Expr *expr, const Expr *scores) {
         return isMaximumOf(outer->operands[3 - i], scores);
     return false;
   }
-  std::optional<Reduction> reduction = reduceOverKeys(expr);
-  if (reduction &&
-      isa<arith::MaximumFOp, arith::MaxNumFOp>(reduction->combiner)) {
-    std::optional<double> init = context.getConstant(reduction->init);
-    return init && *init <= -65504 && context.isSame(reduction->body, scores);
+  for (const KeyReduction &found : reduceOverKeys(outer)) {
+    const Reduction &reduction = found.atKey;
+    if (!isa<arith::MaximumFOp, arith::MaxNumFOp>(reduction.combiner))
+      continue;
+    std::optional<double> init = context.getConstant(reduction.init);
+    if (init && *init <= -65504 && context.isSame(reduction.body, scores))
+      return true;
   }
+  if (outer->kind == Expr::Load)
+    return false;
   // c * max(s) for c * s.
   Product maximum, product;
   flattenProduct(context, expr, maximum, /*steps=*/true);
@@ -176,34 +236,69 @@ LogicalResult SoftmaxMatcher::checkMaxima(const Exponent &exponent) {
   return success();
 }
 
-LogicalResult SoftmaxMatcher::checkSum(const Expr *expr,
-                                       const Exponent &exponent) {
-  std::optional<Reduction> reduction = reduceOverKeys(expr);
-  if (!reduction || !isa<arith::AddFOp>(reduction->combiner) ||
-      context.getConstant(reduction->init) != 0.0)
-    return match.fail<RemarkId::AttentionSum>();
-  std::optional<Exponent> summed = matchExponential(reduction->body);
-  if (!summed || !summed->logarithms.empty() ||
-      std::abs(summed->multiplier / exponent.multiplier - 1) > 1e-6 ||
-      summed->maxima.size() != exponent.maxima.size() ||
-      (!summed->maxima.empty() &&
-       !context.isSame(summed->maxima[0], exponent.maxima[0])) ||
-      !context.isSame(summed->scores, exponent.scores))
-    return match.fail<RemarkId::AttentionSum>();
-  return success();
+/// Whether an expression is the exponential of the exponent's scores, less the
+/// same maximum.
+bool SoftmaxMatcher::isTermOf(const Expr *expr, const Exponent &exponent) {
+  std::optional<Exponent> term = matchExponential(expr);
+  return term && term->isLike(context, exponent) &&
+         context.isSame(term->scores, exponent.scores);
+}
+
+bool SoftmaxMatcher::setSink(const Expr *score, Softmax &softmax) {
+  if (softmax.sink || match.dependsOnKey(score) || hasDot(context, score))
+    return false;
+  softmax.sink = context.skipSlices(score);
+  return true;
+}
+
+/// Takes the exponential of a score of no key.
+bool SoftmaxMatcher::takeSink(const Expr *expr, const Exponent &exponent,
+                              Softmax &softmax) {
+  std::optional<Exponent> term = matchExponential(expr);
+  return term && term->isLike(context, exponent) &&
+         setSink(term->scores, softmax);
+}
+
+/// Whether an expression is the sum of the exponentials over the keys. Takes
+/// the sink, if there is one.
+bool SoftmaxMatcher::isSumOf(const Expr *expr, const Exponent &exponent,
+                             Softmax &softmax) {
+  const Expr *outer = peel(expr);
+  if (outer->is<arith::AddFOp>()) {
+    for (unsigned i : {0u, 1u}) {
+      Softmax taken = softmax;
+      if (!takeSink(outer->operands[i], exponent, taken) ||
+          !isSumOf(outer->operands[1 - i], exponent, taken))
+        continue;
+      softmax = taken;
+      return true;
+    }
+    return false;
+  }
+  for (const KeyReduction &found : reduceOverKeys(outer)) {
+    const Reduction &reduction = found.atKey;
+    if (isa<arith::AddFOp>(reduction.combiner) &&
+        context.getConstant(reduction.init) == 0.0 &&
+        isTermOf(reduction.body, exponent) &&
+        (!found.extra || takeSink(found.extra, exponent, softmax)))
+      return true;
+  }
+  return false;
 }
 
 /// Whether a condition says that all scores of a row are -inf.
 bool SoftmaxMatcher::isGuard(const Expr *condition, const Expr *scores) {
-  std::optional<Reduction> reduction = reduceOverKeys(condition);
-  if (!reduction || !isa<arith::AndIOp>(reduction->combiner))
-    return false;
-  const Expr *compare = peel(reduction->body);
-  return compare->is<arith::CmpFOp>() &&
-         cast<arith::CmpFOp>(compare->op).getPredicate() ==
-             arith::CmpFPredicate::OEQ &&
-         context.getConstant(compare->operands[1]) == -HUGE_VAL &&
-         context.isSame(compare->operands[0], scores);
+  return llvm::any_of(
+      reduceOverKeys(condition), [&](const KeyReduction &found) {
+        if (!isa<arith::AndIOp>(found.atKey.combiner))
+          return false;
+        const Expr *compare = peel(found.atKey.body);
+        return compare->is<arith::CmpFOp>() &&
+               cast<arith::CmpFOp>(compare->op).getPredicate() ==
+                   arith::CmpFPredicate::OEQ &&
+               context.getConstant(compare->operands[1]) == -HUGE_VAL &&
+               context.isSame(compare->operands[0], scores);
+      });
 }
 
 /// The scores of an element of linalg.softmax, or null.
@@ -230,6 +325,34 @@ bool kvq::raise::hasSoftmax(Match &match, const Product &weights) {
   });
 }
 
+FailureOr<Softmax> SoftmaxMatcher::matchSoftmaxOp(linalg::SoftmaxOp op,
+                                                  const Expr *weight) {
+  Softmax softmax;
+  softmax.normalized = true;
+  softmax.scores = context.load(op.getInput(), weight->indices);
+  unsigned dim = op.getDimension();
+  Index along = context.space.canonicalize(weight->indices[dim]);
+  int64_t size = op.getInputOperandType().getDimSize(dim);
+  std::optional<int64_t> numKeys = getNumKeys();
+  Index key = match.keyIndices.size() == 1
+                  ? context.space.canonicalize(match.keyIndices[0])
+                  : Index(-1);
+  bool isLongerByOne = numKeys && size == *numKeys + 1;
+  if (along == key && !isLongerByOne &&
+      (!numKeys || ShapedType::isDynamic(size) || size == *numKeys))
+    return softmax;
+  Indices extra = weight->indices;
+  if (isLongerByOne && along == key)
+    extra[dim] = *numKeys;
+  else if (isLongerByOne && along == key + Index(1))
+    extra[dim] = 0;
+  else
+    return match.fail<RemarkId::AttentionSum>();
+  if (!setSink(context.load(op.getInput(), extra), softmax))
+    return match.fail<RemarkId::AttentionSum>();
+  return softmax;
+}
+
 FailureOr<Softmax> SoftmaxMatcher::run(Product weights) {
   SmallVector<const Expr *> guards;
   const Expr *exponential = nullptr;
@@ -252,15 +375,12 @@ FailureOr<Softmax> SoftmaxMatcher::run(Product weights) {
     return match.fail<RemarkId::AttentionWeightsChanged>();
 
   if (linalg::SoftmaxOp op = getSoftmaxOp(context, exponential)) {
-    Index along =
-        context.space.canonicalize(exponential->indices[op.getDimension()]);
-    if (match.keyIndices.size() != 1 ||
-        !(along == context.space.canonicalize(match.keyIndices[0])))
-      return match.fail<RemarkId::AttentionSum>();
     if (!weights.divisors.empty())
       return match.fail<RemarkId::AttentionWeightsChanged>();
-    softmax.scores = context.load(op.getInput(), exponential->indices);
-    softmax.normalized = true;
+    FailureOr<Softmax> matched = matchSoftmaxOp(op, exponential);
+    if (failed(matched))
+      return failure();
+    softmax = *matched;
   } else {
     Exponent exponent = *matchExponential(exponential);
     if (failed(checkMaxima(exponent)))
@@ -270,11 +390,15 @@ FailureOr<Softmax> SoftmaxMatcher::run(Product weights) {
     llvm::append_range(sums, exponent.logarithms);
     if (sums.size() > 1)
       return match.fail<RemarkId::AttentionWeightsChanged>();
-    if (!sums.empty() && failed(checkSum(sums.front(), exponent)))
-      return failure();
+    if (!sums.empty() && !isSumOf(sums.front(), exponent, softmax))
+      return match.fail<RemarkId::AttentionSum>();
     softmax.scores = exponent.scores;
     softmax.multiplier = exponent.multiplier;
     softmax.normalized = !sums.empty();
+    if (!exponent.maxima.empty())
+      softmax.maximum = exponent.maxima.front();
+    if (!sums.empty())
+      softmax.sum = sums.front();
   }
   for (const Expr *guard : guards)
     if (!isGuard(guard, softmax.scores))
