@@ -68,6 +68,29 @@ DecomposeOp::applyToOne(transform::TransformRewriter &rewriter,
   return diag;
 }
 
+/// A silenceable failure about a target, with a note at it.
+static DiagnosedSilenceableFailure
+failAt(transform::TransformOpInterface transform, Operation *target,
+       const Twine &why) {
+  DiagnosedSilenceableFailure diag =
+      emitSilenceableFailure(transform.getOperation())
+      << "'" << target->getName().getStringRef() << "' op " << why;
+  diag.attachNote(target->getLoc()) << "target";
+  return diag;
+}
+
+/// A silenceable failure with what is in the way of an action on a target.
+static DiagnosedSilenceableFailure
+failAt(transform::TransformOpInterface transform, Operation *target,
+       const Report &miss) {
+  DiagnosedSilenceableFailure diag =
+      failAt(transform, target, Twine(miss.getText()));
+  if (auto obstacle = miss.getObstacle())
+    diag.attachNote(obstacle->second)
+        << obstacle->first << " is in the way here";
+  return diag;
+}
+
 /// Fuses one operation, if it is an `OpTy`; what is in the way is a silenceable
 /// failure.
 template <typename OpTy>
@@ -76,30 +99,22 @@ fuseOne(transform::TransformOpInterface transform,
         transform::TransformRewriter &rewriter, Operation *target,
         transform::ApplyToEachResultList &results,
         FusionOutcome (*fuse)(RewriterBase &, OpTy, HandleAliasAnalysis &)) {
-  auto fail = [&](const Twine &why) {
-    DiagnosedSilenceableFailure diag =
-        emitSilenceableFailure(transform.getOperation())
-        << "'" << target->getName().getStringRef() << "' op " << why;
-    diag.attachNote(target->getLoc()) << "target";
-    return diag;
-  };
   auto op = dyn_cast<OpTy>(target);
   if (!op)
-    return fail("is not fused: accepted is '" + OpTy::getOperationName() + "'");
+    return failAt(transform, target,
+                  "is not fused: accepted is '" + OpTy::getOperationName() +
+                      "'");
   HandleAliasAnalysis analysis(target);
   FusionOutcome outcome = fuse(rewriter, op, analysis);
   if (Operation *fused = outcome.getFused()) {
     results.push_back(fused);
     return DiagnosedSilenceableFailure::success();
   }
-  if (!outcome.isMiss())
-    return fail(
-        "is not fused: it does not use what kvq.quantize or kvq.gather make");
-  DiagnosedSilenceableFailure diag = fail(outcome.getMiss().getText());
-  if (auto obstacle = outcome.getMiss().getObstacle())
-    diag.attachNote(obstacle->second)
-        << obstacle->first << " is in the way here";
-  return diag;
+  if (outcome.isMiss())
+    return failAt(transform, target, outcome.getMiss());
+  return failAt(
+      transform, target,
+      "is not fused: it does not use what kvq.quantize or kvq.gather make");
 }
 
 DiagnosedSilenceableFailure
@@ -118,6 +133,118 @@ FuseDequantAttentionOp::applyToOne(transform::TransformRewriter &rewriter,
                                    transform::TransformState &state) {
   return fuseOne<AttentionOp>(*this, rewriter, target, results,
                               fuseDequantAttention);
+}
+
+/// The effects of an action in place on what a handle stands for.
+static void
+getInPlaceEffects(OpOperand &target, ResultRange produced,
+                  SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  transform::onlyReadsHandle(target, effects);
+  transform::producesHandle(produced, effects);
+  transform::modifiesPayload(effects);
+}
+
+void RaiseAttentionOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  getInPlaceEffects(getTargetMutable(), getOperation()->getOpResults(),
+                    effects);
+}
+
+DiagnosedSilenceableFailure
+RaiseAttentionOp::apply(transform::TransformRewriter &rewriter,
+                        transform::TransformResults &results,
+                        transform::TransformState &state) {
+  SmallVector<Operation *> raised;
+  for (Operation *target : state.getPayloadOps(getTarget())) {
+    auto function = dyn_cast<FunctionOpInterface>(target);
+    if (!function)
+      return failAt(*this, target, "is no function to raise attention in");
+    for (AttentionOp attention :
+         raiseAttention(rewriter, function, {getZeroMaskedRows()}))
+      raised.push_back(attention);
+  }
+  results.set(cast<OpResult>(getAttention()), raised);
+  return DiagnosedSilenceableFailure::success();
+}
+
+/// Does an action to a module, which reports its own errors.
+static DiagnosedSilenceableFailure
+applyToModule(transform::TransformOpInterface transform, Operation *target,
+              transform::ApplyToEachResultList &results,
+              function_ref<LogicalResult(ModuleOp)> action) {
+  auto module = dyn_cast<ModuleOp>(target);
+  if (!module)
+    return failAt(transform, target, "is no 'builtin.module' with caches");
+  if (failed(action(module)))
+    return DiagnosedSilenceableFailure::definiteFailure();
+  results.push_back(module);
+  return DiagnosedSilenceableFailure::success();
+}
+
+DiagnosedSilenceableFailure
+ConvertCacheFormatOp::applyToOne(transform::TransformRewriter &rewriter,
+                                 Operation *target,
+                                 transform::ApplyToEachResultList &results,
+                                 transform::TransformState &state) {
+  return applyToModule(*this, target, results, [&](ModuleOp module) {
+    return convertCacheFormat(module,
+                              {getKeyFormat().str(), getValueFormat().str(),
+                               getFormatsFile().str(), getGlobalScale().str(),
+                               getScaleLayout().str(), getStrict()});
+  });
+}
+
+DiagnosedSilenceableFailure
+AssignBlockScalesOp::applyToOne(transform::TransformRewriter &rewriter,
+                                Operation *target,
+                                transform::ApplyToEachResultList &results,
+                                transform::TransformState &state) {
+  return applyToModule(*this, target, results, [&](ModuleOp module) {
+    return assignBlockScales(module, {getChip().str(), getValueReader().str()});
+  });
+}
+
+void SelectMMAOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  getInPlaceEffects(getTargetMutable(), getOperation()->getOpResults(),
+                    effects);
+}
+
+DiagnosedSilenceableFailure
+SelectMMAOp::applyToOne(transform::TransformRewriter &rewriter,
+                        Operation *target,
+                        transform::ApplyToEachResultList &results,
+                        transform::TransformState &state) {
+  auto attention = dyn_cast<DequantAttentionOp>(target);
+  if (!attention)
+    return failAt(*this, target,
+                  "has no MMA kinds: accepted is 'kvq.dequant_attention'");
+  if (failed(
+          selectMMA(attention, {getChip().str(), getQk().str(), getPv().str(),
+                                getMaxError().convertToDouble()})))
+    return DiagnosedSilenceableFailure::definiteFailure();
+  return DiagnosedSilenceableFailure::success();
+}
+
+DiagnosedSilenceableFailure
+SplitKVOp::applyToOne(transform::TransformRewriter &rewriter, Operation *target,
+                      transform::ApplyToEachResultList &results,
+                      transform::TransformState &state) {
+  auto attention = dyn_cast<DequantAttentionOp>(target);
+  if (!attention || attention.getKvSplit())
+    return failAt(*this, target,
+                  "is not split: accepted is 'kvq.dequant_attention' without "
+                  "kv_split");
+  SplitAttention split;
+  if (std::optional<Report> miss =
+          splitKV(rewriter, attention,
+                  {int64_t(getSplitLength()), int64_t(getMaxQueries()),
+                   getSplitDynamic()},
+                  split))
+    return failAt(*this, target, *miss);
+  results.push_back(split.parts);
+  results.push_back(split.merge);
+  return DiagnosedSilenceableFailure::success();
 }
 
 void ApplyDecomposePatternsOp::populatePatterns(RewritePatternSet &patterns) {

@@ -15,6 +15,7 @@
 #include "TargetRules.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -51,11 +52,13 @@ struct PoolUses {
   Operation *rawUse = nullptr;
 };
 
-struct AssignBlockScalesPass
-    : public kvq::impl::AssignBlockScalesBase<AssignBlockScalesPass> {
-  using AssignBlockScalesBase::AssignBlockScalesBase;
+/// Decides for all caches of a module.
+class ScaleAssigner {
+public:
+  ScaleAssigner(ModuleOp module, const AssignBlockScalesOptions &options)
+      : module(module), options(options) {}
 
-  void runOnOperation() override;
+  LogicalResult run();
 
 private:
   LogicalResult selectReader();
@@ -67,8 +70,20 @@ private:
   /// with an error if there is none.
   CacheType getReadType(CacheType type, Operation *op);
 
+  ModuleOp module;
+  const AssignBlockScalesOptions &options;
   const ValueReader *reader = nullptr;
   SmallVector<std::pair<const CacheClass *, CacheType>> decisions;
+};
+
+struct AssignBlockScalesPass
+    : public kvq::impl::AssignBlockScalesBase<AssignBlockScalesPass> {
+  using AssignBlockScalesBase::AssignBlockScalesBase;
+
+  void runOnOperation() override {
+    if (failed(assignBlockScales(getOperation(), {chip, valueReader})))
+      signalPassFailure();
+  }
 };
 
 } // namespace
@@ -77,27 +92,26 @@ static bool isUndecided(CacheType type) {
   return type.getScaleLayout() == ScaleLayout::Undecided;
 }
 
-LogicalResult AssignBlockScalesPass::selectReader() {
-  if (failed(verifyChip(getOperation(), chip, /*allowCPU=*/true)))
+LogicalResult ScaleAssigner::selectReader() {
+  if (failed(verifyChip(module, options.chip, /*allowCPU=*/true)))
     return failure();
   SmallVector<StringRef> names;
   for (const ValueReader &candidate : valueReaders) {
     names.push_back(candidate.name);
-    if (candidate.name == valueReader)
+    if (candidate.name == options.valueReader)
       reader = &candidate;
   }
   if (!reader)
     return reportError<RemarkId::ValueReaderUnknown>(
-        getOperation(), valueReader, llvm::join(names, " and "));
-  if (!reader->chip.empty() && reader->chip != chip)
+        module, options.valueReader, llvm::join(names, " and "));
+  if (!reader->chip.empty() && reader->chip != options.chip)
     return reportError<RemarkId::ValueReaderOfOtherChip>(
-        getOperation(), valueReader, reader->chip, chip);
+        module, options.valueReader, reader->chip, options.chip);
   return success();
 }
 
 /// Checks that handles of undecided layouts can be given one.
-LogicalResult
-AssignBlockScalesPass::verifyReachable(ArrayRef<CacheClass> classes) {
+LogicalResult ScaleAssigner::verifyReachable(ArrayRef<CacheClass> classes) {
   bool failedAny = false;
   for (const CacheClass &cacheClass : classes) {
     if (!isUndecided(cacheClass.getType()))
@@ -120,7 +134,7 @@ AssignBlockScalesPass::verifyReachable(ArrayRef<CacheClass> classes) {
     failedAny = true;
   }
   // Functions without a body have no handles, only types.
-  getOperation().walk([&](FunctionOpInterface function) {
+  module.walk([&](FunctionOpInterface function) {
     if (!function.isExternal())
       return;
     for (Type type : function.getArgumentTypes())
@@ -167,7 +181,7 @@ static PoolUses collectUses(const ScalePool &pool) {
   return uses;
 }
 
-CacheType AssignBlockScalesPass::getReadType(CacheType type, Operation *op) {
+CacheType ScaleAssigner::getReadType(CacheType type, Operation *op) {
   if (type.isKey() || !reader->layout)
     return type;
   auto emitError = [&] {
@@ -212,7 +226,7 @@ static void attachNotes(InFlightDiagnostic diag, const CacheClass &lhs,
           << external->getName() << " takes " << cacheClass->getType();
 }
 
-LogicalResult AssignBlockScalesPass::decide(const ScalePool &pool) {
+LogicalResult ScaleAssigner::decide(const ScalePool &pool) {
   const CacheClass *fixed = nullptr, *undecided = nullptr;
   for (const CacheClass *cacheClass : pool) {
     CacheType type = cacheClass->getType();
@@ -278,12 +292,12 @@ LogicalResult AssignBlockScalesPass::decide(const ScalePool &pool) {
 }
 
 /// Gives attention values in the layout that it needs.
-LogicalResult AssignBlockScalesPass::convertReaders() {
+LogicalResult ScaleAssigner::convertReaders() {
   if (!reader->layout)
     return success();
   SmallVector<std::pair<DequantAttentionOp, CacheType>> conversions;
   bool failedAny = false;
-  getOperation().walk([&](DequantAttentionOp op) {
+  module.walk([&](DequantAttentionOp op) {
     CacheType type = op.getVCache().getType();
     if (!type.getScaleLayout() || type.getScaleLayout() == reader->layout)
       return;
@@ -293,7 +307,7 @@ LogicalResult AssignBlockScalesPass::convertReaders() {
   });
   if (failedAny)
     return failure();
-  ScaleCopies copies(getOperation());
+  ScaleCopies copies(module);
   for (auto [op, type] : conversions) {
     report<RemarkId::CopiedScales>(
         op, stringifyScaleLayout(*type.getScaleLayout()),
@@ -304,16 +318,15 @@ LogicalResult AssignBlockScalesPass::convertReaders() {
   return success();
 }
 
-void AssignBlockScalesPass::runOnOperation() {
-  ModuleOp module = getOperation();
+LogicalResult ScaleAssigner::run() {
   SmallVector<CacheClass> classes = collectCacheClasses(module);
   if (failed(selectReader()) || failed(verifyReachable(classes)))
-    return signalPassFailure();
+    return failure();
   bool failedAny = failed(verifyGlobalScales(classes));
   for (const ScalePool &pool : collectScalePools(module, classes))
     failedAny |= failed(decide(pool));
   if (failedAny)
-    return signalPassFailure();
+    return failure();
 
   for (auto [cacheClass, type] : decisions)
     for (Value value : cacheClass->values)
@@ -322,9 +335,13 @@ void AssignBlockScalesPass::runOnOperation() {
     module.walk([&](func::FuncOp function) {
       if (!function.isExternal())
         function.setFunctionType(FunctionType::get(
-            &getContext(), function.getBody().front().getArgumentTypes(),
+            module.getContext(), function.getBody().front().getArgumentTypes(),
             function.getFunctionType().getResults()));
     });
-  if (failed(convertReaders()))
-    signalPassFailure();
+  return convertReaders();
+}
+
+LogicalResult kvq::assignBlockScales(ModuleOp module,
+                                     const AssignBlockScalesOptions &options) {
+  return ScaleAssigner(module, options).run();
 }

@@ -280,11 +280,12 @@ struct ConvertCacheFormatPass
     : public kvq::impl::ConvertCacheFormatBase<ConvertCacheFormatPass> {
   using ConvertCacheFormatBase::ConvertCacheFormatBase;
 
-  void runOnOperation() override;
-
-  /// Collects what is to be converted; fails with an error.
-  LogicalResult plan(ArrayRef<CacheClass> classes,
-                     SmallVectorImpl<Conversion> &conversions);
+  void runOnOperation() override {
+    if (failed(convertCacheFormat(getOperation(),
+                                  {keyFormat, valueFormat, formatsFile,
+                                   globalScale, scaleLayout, strict})))
+      signalPassFailure();
+  }
 };
 
 } // namespace
@@ -312,19 +313,21 @@ static CacheType getConvertedType(const CacheClass &cacheClass,
       type.getHeadDim(), format, type.getKvLayout(), layout);
 }
 
-LogicalResult
-ConvertCacheFormatPass::plan(ArrayRef<CacheClass> classes,
-                             SmallVectorImpl<Conversion> &conversions) {
+/// Collects what is to be converted; fails with an error.
+static LogicalResult plan(ModuleOp module,
+                          const ConvertCacheFormatOptions &options,
+                          ArrayRef<CacheClass> classes,
+                          SmallVectorImpl<Conversion> &conversions) {
   LayerFormats formats;
-  if (failed(
-          formats.parse(getOperation(), keyFormat, valueFormat, formatsFile)))
+  if (failed(formats.parse(module, options.keyFormat, options.valueFormat,
+                           options.formatsFile)))
     return failure();
-  if (scaleLayout != "linear" && scaleLayout != "undecided")
-    return reportError<RemarkId::CacheScaleLayoutUnknown>(getOperation(),
-                                                          scaleLayout);
-  if (globalScale != "argument" && globalScale != "one")
-    return reportError<RemarkId::CacheGlobalScaleUnknown>(getOperation(),
-                                                          globalScale);
+  if (options.scaleLayout != "linear" && options.scaleLayout != "undecided")
+    return reportError<RemarkId::CacheScaleLayoutUnknown>(module,
+                                                          options.scaleLayout);
+  if (options.globalScale != "argument" && options.globalScale != "one")
+    return reportError<RemarkId::CacheGlobalScaleUnknown>(module,
+                                                          options.globalScale);
   formats.number(classes);
   bool stopped = false;
   for (const CacheClass &cacheClass : classes) {
@@ -335,12 +338,14 @@ ConvertCacheFormatPass::plan(ArrayRef<CacheClass> classes,
     if (!*format || *format == type.getFormat())
       continue;
     if (std::optional<Report> obstacle = findObstacle(cacheClass, *format)) {
-      stopped |= failed(obstacle->emit(cacheClass.getReportOp(), strict));
+      stopped |=
+          failed(obstacle->emit(cacheClass.getReportOp(), options.strict));
       continue;
     }
-    CacheType newType = getConvertedType(
-        cacheClass, *format,
-        scaleLayout == "linear" ? ScaleLayout::Linear : ScaleLayout::Undecided);
+    CacheType newType = getConvertedType(cacheClass, *format,
+                                         options.scaleLayout == "linear"
+                                             ? ScaleLayout::Linear
+                                             : ScaleLayout::Undecided);
     if (!newType)
       return failure();
     conversions.push_back({&cacheClass, type, newType});
@@ -348,19 +353,20 @@ ConvertCacheFormatPass::plan(ArrayRef<CacheClass> classes,
   return failure(stopped);
 }
 
-void ConvertCacheFormatPass::runOnOperation() {
-  ModuleOp module = getOperation();
+LogicalResult
+kvq::convertCacheFormat(ModuleOp module,
+                        const ConvertCacheFormatOptions &options) {
   SmallVector<CacheClass> classes = collectCacheClasses(module);
   SmallVector<Conversion> conversions;
-  if (failed(plan(classes, conversions)))
-    return signalPassFailure();
-  CachePools pools(module, globalScale == "argument");
+  if (failed(plan(module, options, classes, conversions)))
+    return failure();
+  CachePools pools(module, options.globalScale == "argument");
   for (const Conversion &conversion : conversions)
     for (MakeCacheOp make : conversion.cacheClass->made)
       if (failed(pools.add(make, conversion.newType)))
-        return signalPassFailure();
+        return failure();
   if (failed(pools.verify()))
-    return signalPassFailure();
+    return failure();
 
   // From here on nothing fails.
   SmallVector<std::pair<Operation *, KVFormatInterface>> rows;
@@ -382,10 +388,11 @@ void ConvertCacheFormatPass::runOnOperation() {
   module.walk([&](func::FuncOp function) {
     if (!function.isExternal())
       function.setFunctionType(FunctionType::get(
-          &getContext(), function.getBody().front().getArgumentTypes(),
+          module.getContext(), function.getBody().front().getArgumentTypes(),
           function.getFunctionType().getResults()));
   });
-  RowRewriter rewriter(&getContext());
+  RowRewriter rewriter(module.getContext());
   for (auto [op, oldFormat] : rows)
     rewriter.rewrite(op, oldFormat);
+  return success();
 }

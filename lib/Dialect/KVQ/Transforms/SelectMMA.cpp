@@ -3,6 +3,7 @@
 #include "TargetRules.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace kvq {
@@ -31,93 +32,120 @@ static MMAKindAttr parseKind(MLIRContext *context, StringRef text) {
 
 namespace {
 
+/// Chooses the kinds of operations.
+class MMASelector {
+public:
+  explicit MMASelector(const SelectMMAOptions &options) : options(options) {}
+
+  /// Checks the options; fails with an error at `op`.
+  LogicalResult parse(Operation *op) {
+    return success(succeeded(verifyChip(op, options.chip)) &&
+                   succeeded(parse(op, options.qk, "qk", overrides[0])) &&
+                   succeeded(parse(op, options.pv, "pv", overrides[1])));
+  }
+
+  /// Decides both products of an operation; what is decided already is checked.
+  LogicalResult select(DequantAttentionOp op);
+
+private:
+  LogicalResult parse(Operation *op, StringRef text, StringRef option,
+                      MMAKindAttr &kind);
+  FailureOr<MMAKindAttr> decide(DequantAttentionOp op, MMAProduct product,
+                                MMAKindAttr present);
+  std::string describe(DequantAttentionOp op, MMAProduct product,
+                       MMAKindAttr kind);
+
+  const SelectMMAOptions &options;
+  MMAKindAttr overrides[2];
+};
+
 struct SelectMMAPass : public kvq::impl::SelectMMABase<SelectMMAPass> {
   using SelectMMABase::SelectMMABase;
 
   void runOnOperation() override {
-    if (failed(verifyChip(getOperation(), chip)) ||
-        failed(parseOverride(qk, "qk", overrides[0])) ||
-        failed(parseOverride(pv, "pv", overrides[1])))
+    SelectMMAOptions options{chip, qk, pv, maxError};
+    MMASelector selector(options);
+    if (failed(selector.parse(getOperation())))
       return signalPassFailure();
     getOperation()->walk([&](DequantAttentionOp op) {
-      if (failed(select(op)))
+      if (failed(selector.select(op)))
         signalPassFailure();
     });
   }
-
-private:
-  LogicalResult parseOverride(StringRef text, StringRef option,
-                              MMAKindAttr &kind) {
-    if (text.empty())
-      return success();
-    kind = parseKind(&getContext(), text);
-    if (kind)
-      return success();
-    return reportError<RemarkId::MMAKindOptionMalformed>(getOperation(), option,
-                                                         text);
-  }
-
-  /// Decides both products of an operation; what is decided already is checked.
-  LogicalResult select(DequantAttentionOp op) {
-    if (op.getQkAttr() && op.getPvAttr())
-      return success(succeeded(check(op, MMAProduct::QK, op.getQkAttr())) &&
-                     succeeded(check(op, MMAProduct::PV, op.getPvAttr())));
-    FailureOr<MMAKindAttr> qkKind = decide(op, MMAProduct::QK, op.getQkAttr());
-    FailureOr<MMAKindAttr> pvKind = decide(op, MMAProduct::PV, op.getPvAttr());
-    if (failed(qkKind) || failed(pvKind))
-      return failure();
-    op.setQkAttr(*qkKind);
-    op.setPvAttr(*pvKind);
-    if (*qkKind && *pvKind)
-      report<RemarkId::SelectedMMA>(op, describe(op, MMAProduct::QK, *qkKind),
-                                    describe(op, MMAProduct::PV, *pvKind));
-    return success();
-  }
-
-  LogicalResult check(DequantAttentionOp op, MMAProduct product,
-                      MMAKindAttr kind) {
-    return verifyMMAKind(op, chip, product, kind);
-  }
-
-  FailureOr<MMAKindAttr> decide(DequantAttentionOp op, MMAProduct product,
-                                MMAKindAttr present) {
-    MMAKindAttr wanted =
-        present ? present : overrides[product == MMAProduct::QK ? 0 : 1];
-    if (wanted) {
-      if (failed(check(op, product, wanted)))
-        return failure();
-      return wanted;
-    }
-    MMARequest request = getMMARequest(op, product);
-    MMAChoice choice = chooseMMA(chip, request, maxError);
-    if (!choice.rule) {
-      report<RemarkId::NoMMAKind>(op, stringifyMMAProduct(product), chip,
-                                  Attribute(request.format), request.headDim);
-      return MMAKindAttr();
-    }
-    MMAKindAttr kind = getMMAKind(&getContext(), *choice.rule);
-    if (const MMARule *faster = choice.fasterWithoutKernel)
-      report<RemarkId::MMAKindWithoutKernel>(
-          op, stringifyMMAProduct(product), describeMMAKind(kind),
-          describeMMAKind(getMMAKind(&getContext(), *faster)),
-          faster->instruction,
-          llvm::formatv("{0:F1}", getCost(*choice.rule) / getCost(*faster))
-              .str());
-    return kind;
-  }
-
-  /// "qk as bf16 (mma.sync.m16n8k16.bf16, adds 0.17%)".
-  std::string describe(DequantAttentionOp op, MMAProduct product,
-                       MMAKindAttr kind) {
-    MMARequest request = getMMARequest(op, product);
-    const MMARule *rule = findMMARule(chip, request, kind);
-    return llvm::formatv("{0} as {1} ({2}, which adds {3:P2} of error)",
-                         stringifyMMAProduct(product), describeMMAKind(kind),
-                         rule->instruction, getError(*rule, request))
-        .str();
-  }
-
-  MMAKindAttr overrides[2];
 };
 
 } // namespace
+
+LogicalResult MMASelector::parse(Operation *op, StringRef text,
+                                 StringRef option, MMAKindAttr &kind) {
+  if (text.empty())
+    return success();
+  kind = parseKind(op->getContext(), text);
+  if (kind)
+    return success();
+  return reportError<RemarkId::MMAKindOptionMalformed>(op, option, text);
+}
+
+LogicalResult MMASelector::select(DequantAttentionOp op) {
+  if (op.getQkAttr() && op.getPvAttr())
+    return success(succeeded(verifyMMAKind(op, options.chip, MMAProduct::QK,
+                                           op.getQkAttr())) &&
+                   succeeded(verifyMMAKind(op, options.chip, MMAProduct::PV,
+                                           op.getPvAttr())));
+  FailureOr<MMAKindAttr> qkKind = decide(op, MMAProduct::QK, op.getQkAttr());
+  FailureOr<MMAKindAttr> pvKind = decide(op, MMAProduct::PV, op.getPvAttr());
+  if (failed(qkKind) || failed(pvKind))
+    return failure();
+  op.setQkAttr(*qkKind);
+  op.setPvAttr(*pvKind);
+  if (*qkKind && *pvKind)
+    report<RemarkId::SelectedMMA>(op, describe(op, MMAProduct::QK, *qkKind),
+                                  describe(op, MMAProduct::PV, *pvKind));
+  return success();
+}
+
+FailureOr<MMAKindAttr> MMASelector::decide(DequantAttentionOp op,
+                                           MMAProduct product,
+                                           MMAKindAttr present) {
+  MMAKindAttr wanted =
+      present ? present : overrides[product == MMAProduct::QK ? 0 : 1];
+  if (wanted) {
+    if (failed(verifyMMAKind(op, options.chip, product, wanted)))
+      return failure();
+    return wanted;
+  }
+  MMARequest request = getMMARequest(op, product);
+  MMAChoice choice = chooseMMA(options.chip, request, options.maxError);
+  if (!choice.rule) {
+    report<RemarkId::NoMMAKind>(op, stringifyMMAProduct(product), options.chip,
+                                Attribute(request.format), request.headDim);
+    return MMAKindAttr();
+  }
+  MMAKindAttr kind = getMMAKind(op.getContext(), *choice.rule);
+  if (const MMARule *faster = choice.fasterWithoutKernel)
+    report<RemarkId::MMAKindWithoutKernel>(
+        op, stringifyMMAProduct(product), describeMMAKind(kind),
+        describeMMAKind(getMMAKind(op.getContext(), *faster)),
+        faster->instruction,
+        llvm::formatv("{0:F1}", getCost(*choice.rule) / getCost(*faster))
+            .str());
+  return kind;
+}
+
+/// "qk as bf16 (mma.sync.m16n8k16.bf16, adds 0.17%)".
+std::string MMASelector::describe(DequantAttentionOp op, MMAProduct product,
+                                  MMAKindAttr kind) {
+  MMARequest request = getMMARequest(op, product);
+  const MMARule *rule = findMMARule(options.chip, request, kind);
+  return llvm::formatv("{0} as {1} ({2}, which adds {3:P2} of error)",
+                       stringifyMMAProduct(product), describeMMAKind(kind),
+                       rule->instruction, getError(*rule, request))
+      .str();
+}
+
+LogicalResult kvq::selectMMA(DequantAttentionOp op,
+                             const SelectMMAOptions &options) {
+  MMASelector selector(options);
+  return success(succeeded(selector.parse(op)) &&
+                 succeeded(selector.select(op)));
+}

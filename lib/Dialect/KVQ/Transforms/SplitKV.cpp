@@ -3,6 +3,7 @@
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
+#include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -42,7 +43,8 @@ static OpFoldResult getChunks(OpBuilder &builder, DequantAttentionOp op,
 }
 
 /// Replaces an operation by one that computes parts, and their merge.
-static void split(IRRewriter &rewriter, DequantAttentionOp op, int64_t length) {
+static SplitAttention split(RewriterBase &rewriter, DequantAttentionOp op,
+                            int64_t length) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   OpFoldResult chunks = getChunks(rewriter, op, length);
@@ -65,9 +67,34 @@ static void split(IRRewriter &rewriter, DequantAttentionOp op, int64_t length) {
       parts, length,
       getConstantIntValue(chunks) ? std::to_string(*getConstantIntValue(chunks))
                                   : "as many as the block table has room for");
-  rewriter.replaceOpWithNewOp<MergeStatesOp>(
+  auto merge = rewriter.replaceOpWithNewOp<MergeStatesOp>(
       op, op->getResultTypes(), parts->getResult(0), parts->getResult(1),
       op.getOutput(), op.getLse());
+  return {parts, merge};
+}
+
+std::optional<Report> kvq::splitKV(RewriterBase &rewriter,
+                                   DequantAttentionOp op,
+                                   const SplitKVOptions &options,
+                                   SplitAttention &result) {
+  if (!op.hasPureTensorSemantics())
+    return Report::get<RemarkId::SplitOfMemRefs>();
+  int64_t queries = getQueriesPerSequence(op);
+  if (ShapedType::isDynamic(queries) && !options.splitDynamic)
+    return Report::get<RemarkId::SplitOfUnknownQueries>();
+  if (!ShapedType::isDynamic(queries) && queries > options.maxQueries)
+    return Report::get<RemarkId::SplitOfManyQueries>(queries,
+                                                     options.maxQueries);
+  // Chunks begin at a page where pages are shorter than chunks.
+  int64_t pageSize = op.getKCache().getType().getPageSize();
+  int64_t length = pageSize <= options.splitLength
+                       ? llvm::alignTo(options.splitLength, pageSize)
+                       : options.splitLength;
+  int64_t pages = cast<ShapedType>(op.getBlockTable().getType()).getDimSize(1);
+  if (!ShapedType::isDynamic(pages) && pages * pageSize <= length)
+    return Report::get<RemarkId::SplitOfShortCache>(pages * pageSize, length);
+  result = split(rewriter, op, length);
+  return std::nullopt;
 }
 
 namespace {
@@ -87,30 +114,12 @@ struct SplitKVPass : public kvq::impl::SplitKVBase<SplitKVPass> {
       if (!op.getKvSplit())
         ops.push_back(op);
     });
-    for (DequantAttentionOp op : ops)
-      consider(rewriter, op);
-  }
-
-private:
-  void consider(IRRewriter &rewriter, DequantAttentionOp op) {
-    if (!op.hasPureTensorSemantics())
-      return report<RemarkId::SplitOfMemRefs>(op);
-    int64_t queries = getQueriesPerSequence(op);
-    if (ShapedType::isDynamic(queries) && !splitDynamic)
-      return report<RemarkId::SplitOfUnknownQueries>(op);
-    if (!ShapedType::isDynamic(queries) && queries > maxQueries)
-      return report<RemarkId::SplitOfManyQueries>(op, queries,
-                                                  int64_t(maxQueries));
-    // Chunks begin at a page where pages are shorter than chunks.
-    int64_t pageSize = op.getKCache().getType().getPageSize();
-    int64_t length = pageSize <= splitLength
-                         ? llvm::alignTo(splitLength, pageSize)
-                         : int64_t(splitLength);
-    int64_t pages =
-        cast<ShapedType>(op.getBlockTable().getType()).getDimSize(1);
-    if (!ShapedType::isDynamic(pages) && pages * pageSize <= length)
-      return report<RemarkId::SplitOfShortCache>(op, pages * pageSize, length);
-    split(rewriter, op, length);
+    SplitKVOptions options{splitLength, maxQueries, splitDynamic};
+    for (DequantAttentionOp op : ops) {
+      SplitAttention result;
+      if (std::optional<Report> miss = splitKV(rewriter, op, options, result))
+        (void)miss->emit(op);
+    }
   }
 };
 

@@ -67,6 +67,33 @@ llvm::SmallVector<AttentionOp>
 raiseAttention(mlir::RewriterBase &rewriter, mlir::FunctionOpInterface function,
                const RaiseAttentionOptions &options);
 
+/// Chooses and checks the MMA kinds of an attention. The chip has to be one of
+/// the table. Fails with an error where a kind is not legal.
+mlir::LogicalResult selectMMA(DequantAttentionOp op,
+                              const SelectMMAOptions &options);
+
+/// An attention in parts, and what merges them.
+struct SplitAttention {
+  DequantAttentionOp parts;
+  MergeStatesOp merge;
+};
+
+/// Splits an attention along the cached tokens, into `result`, unless something
+/// is in the way, which is returned.
+std::optional<Report> splitKV(mlir::RewriterBase &rewriter,
+                              DequantAttentionOp op,
+                              const SplitKVOptions &options,
+                              SplitAttention &result);
+
+/// Retargets the caches of a module to other formats. Fails with an error.
+mlir::LogicalResult
+convertCacheFormat(mlir::ModuleOp module,
+                   const ConvertCacheFormatOptions &options);
+
+/// Gives the caches of a module scale layouts. Fails with an error.
+mlir::LogicalResult assignBlockScales(mlir::ModuleOp module,
+                                      const AssignBlockScalesOptions &options);
+
 /// Erases the operations that define `values`, if nothing needs them, and then
 /// those that define their operands. The values may be gone after it.
 void eraseDeadProducers(mlir::RewriterBase &rewriter, mlir::ValueRange values);
