@@ -303,7 +303,7 @@ llvm::Error kvq::emu::decodeAsyncCopy(Decoder &decoder,
   llvm::SmallVector<Operand, 3> src;
   uint8_t form = 0;
   if (count == 4) {
-    Operand extra = decoder.source(operands[3], 32);
+    Operand extra = decoder.source(operands[3], 0);
     form = extra.predicate ? 2 : 1;
     src.push_back(extra);
   }

@@ -112,9 +112,8 @@ void firstCta(Warp &warp, const Op &op, LaneMask lanes) {
 
 } // namespace
 
-llvm::Error
-kvq::emu::decodeClusterLaunchControl(Decoder &decoder,
-                                     const ptx::Instruction &inst) {
+llvm::Error kvq::emu::decodeClusterLaunchControl(Decoder &decoder,
+                                                 const ptx::Instruction &inst) {
   const ptx::Modifiers &mods = inst.mods;
   const auto &operands = inst.operands;
   if (operands.size() != 2)

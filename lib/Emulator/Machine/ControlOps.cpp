@@ -252,7 +252,7 @@ static llvm::Expected<CallValue> decodeCallValue(Decoder &decoder,
     return value;
   }
   value.reg =
-      isResult ? decoder.destination(operand, 64) : decoder.source(operand, 64);
+      isResult ? decoder.destination(operand, 0) : decoder.source(operand, 0);
   value.size = std::max(1u, value.reg.bits / 8u);
   if (value.reg.isNone())
     return decoder.unsupported(inst);
@@ -318,7 +318,7 @@ void kvq::emu::emitFunctionEntry(Decoder &decoder,
       ptx::Operand operand;
       operand.kind = OperandKind::Register;
       operand.index = parameter.registerIndex;
-      reg = decoder.source(operand, 64);
+      reg = decoder.source(operand, 0);
       any = true;
     }
     extra->registers.push_back(reg);
@@ -341,7 +341,7 @@ static void emitRegisterResults(Decoder &decoder,
       ptx::Operand operand;
       operand.kind = OperandKind::Register;
       operand.index = result.registerIndex;
-      reg = decoder.source(operand, 64);
+      reg = decoder.source(operand, 0);
       any = true;
     }
     extra->registers.push_back(reg);

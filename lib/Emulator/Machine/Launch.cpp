@@ -4,7 +4,6 @@
 #include "kvq/Emulator/Numerics/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -331,67 +330,6 @@ void Launch::runAtRandom() {
       sinceAdmission = 0;
     }
   }
-}
-
-void Launch::reportDeadlock(Cluster &cluster) {
-  std::string text = "nothing can run any more:";
-  llvm::raw_string_ostream os(text);
-  Warp *first = nullptr;
-  const Group *firstGroup = nullptr;
-  unsigned listed = 0;
-  for (const auto &cta : cluster.ctas)
-    for (const auto &warp : cta->warps)
-      for (const Group &group : warp->getGroups()) {
-        if (!first) {
-          first = warp.get();
-          firstGroup = &group;
-        }
-        if (++listed > 64)
-          continue;
-        os << "\n    CTA " << cta->linear << " warp " << warp->index
-           << " threads " << llvm::format_hex(group.lanes, 10) << " wait ";
-        switch (group.wait) {
-        case Wait::None:
-        case Wait::Running:
-          os << "for nothing";
-          break;
-        case Wait::WarpSync:
-          os << "for member mask " << llvm::format_hex(group.key, 10);
-          break;
-        case Wait::CtaBarrier: {
-          const CtaBarrier &barrier = cta->barriers[group.key];
-          os << "at barrier " << group.key << " (" << barrier.arrived
-             << " warps arrived)";
-          break;
-        }
-        case Wait::ClusterBarrier:
-          os << "at the cluster barrier";
-          break;
-        case Wait::MBarrier:
-          os << "for phase " << group.value << " of the mbarrier at "
-             << llvm::format_hex(group.key, 10);
-          break;
-        case Wait::TensorAlloc:
-          os << "for " << group.key << " columns of tensor memory";
-          break;
-        }
-        if (group.op)
-          os << " at line " << group.op->line << " ('" << group.op->oneLine()
-             << "')";
-      }
-  if (listed > 64)
-    os << "\n    and " << listed - 64 << " more";
-  if (first && firstGroup->op) {
-    first->report(FindingKind::Deadlock, *firstGroup->op,
-                  llvm::countr_zero(firstGroup->lanes), 0, text, true);
-    return;
-  }
-  Finding finding;
-  finding.kind = FindingKind::Deadlock;
-  finding.fatal = true;
-  finding.kernel = program.name;
-  finding.message = text;
-  report(cluster, std::move(finding));
 }
 
 void Launch::run() {

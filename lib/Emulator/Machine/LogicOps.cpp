@@ -174,7 +174,7 @@ static llvm::Error decodeLogic128(Decoder &decoder,
   for (size_t i = 1; i < inst.operands.size(); ++i) {
     if (!inst.operands[i].isRegister())
       return decoder.error(inst, "128-bit operands must be registers");
-    src.push_back(decoder.source(inst.operands[i], 64));
+    src.push_back(decoder.source(inst.operands[i], 128));
   }
   for (unsigned half = 0; half < 2; ++half) {
     decoder.emit(inst, handler, InstructionClass::Integer, dst, src);

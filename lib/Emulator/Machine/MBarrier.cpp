@@ -255,6 +255,8 @@ static void waitBarrier(Warp &warp, const Op &op, LaneMask lanes) {
     acquireFor(completeHost);
   if (!waiting || timedOut || !op.a) {
     warp.setPredicate(op.dst(), lanes, complete);
+    warp.notePoll(waiting ? &op : nullptr,
+                  reinterpret_cast<uint64_t>(first.host), firstParity);
     // Who polls lets others go first.
     if (waiting)
       warp.yield();

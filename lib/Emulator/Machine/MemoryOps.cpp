@@ -179,7 +179,7 @@ kvq::emu::decodeAddress(Decoder &decoder, const ptx::Instruction &inst,
     ptx::Operand base;
     base.kind = ptx::OperandKind::Register;
     base.index = operand.index;
-    result.base = decoder.source(base, 64);
+    result.base = decoder.source(base, 32);
     if (space == Space::KernelParam && !kernel)
       result.space = Space::Local;
     return result;

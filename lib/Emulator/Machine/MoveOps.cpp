@@ -189,7 +189,7 @@ llvm::Error kvq::emu::decodeMove(Decoder &decoder,
     default:
       break;
     }
-    Operand src = decoder.source(operands[1], 64);
+    Operand src = decoder.source(operands[1], bits);
     Op &op = decoder.emit(inst,
                           !window ? unaryLanes<identity>
                           : to    ? unaryLanesOp<fromWindow>
@@ -201,21 +201,21 @@ llvm::Error kvq::emu::decodeMove(Decoder &decoder,
     return llvm::Error::success();
   }
   case Opcode::Isspacep: {
-    Operand src = decoder.source(operands[1], 64);
+    Operand src = decoder.source(operands[1], 32);
     Op &op = decoder.emit(inst, isSpace, InstructionClass::Integer,
                           decoder.destination(operands[0], 1), src);
     op.space = toSpace(mods.space());
     return llvm::Error::success();
   }
   case Opcode::Mapa: {
-    Operand a = decoder.source(operands[1], 64);
+    Operand a = decoder.source(operands[1], bits);
     Operand b = decoder.source(operands[2], 32);
     decoder.emit(inst, mapRank, InstructionClass::Move,
                  decoder.destination(operands[0], bits), {a, b});
     return llvm::Error::success();
   }
   case Opcode::Getctarank: {
-    Operand a = decoder.source(operands[1], 64);
+    Operand a = decoder.source(operands[1], bits);
     decoder.emit(inst, unaryLanes<rankOf>, InstructionClass::Move,
                  decoder.destination(operands[0], 32), a);
     return llvm::Error::success();

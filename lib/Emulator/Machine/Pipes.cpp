@@ -127,6 +127,7 @@ Pipe kvq::emu::pipeOf(const ptx::Instruction &inst, InstructionClass category) {
   case InstructionClass::Tensor:
     switch (inst.opcode) {
     case Opcode::Mma:
+    case Opcode::WmmaMma:
     case Opcode::Tcgen05Mma:
     case Opcode::Tcgen05MmaWs:
     case Opcode::WgmmaMmaAsync:

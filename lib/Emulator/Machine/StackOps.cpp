@@ -18,15 +18,16 @@ static void allocate(Warp &warp, const Op &op, LaneMask lanes) {
   uint64_t *d = warp.destination(op.dst());
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
     unsigned lane = llvm::countr_zero(rest);
-    uint64_t begin = llvm::alignTo(warp.stackTop(lane),
-                                   static_cast<uint64_t>(op.imm));
+    uint64_t begin =
+        llvm::alignTo(warp.stackTop(lane), static_cast<uint64_t>(op.imm));
     if (size[lane] > maxStackBytes || begin + size[lane] > maxStackBytes) {
-      warp.report(FindingKind::OutOfBounds, op, lane, 0,
-                  llvm::formatv("{0} bytes of stack on top of {1}; a thread has "
-                                "at most {2}",
-                                size[lane], warp.stackTop(lane), maxStackBytes)
-                      .str(),
-                  true);
+      warp.report(
+          FindingKind::OutOfBounds, op, lane, 0,
+          llvm::formatv("{0} bytes of stack on top of {1}; a thread has "
+                        "at most {2}",
+                        size[lane], warp.stackTop(lane), maxStackBytes)
+              .str(),
+          true);
       return;
     }
     uint64_t top = begin + size[lane];
@@ -67,14 +68,15 @@ llvm::Error kvq::emu::decodeStack(Decoder &decoder,
   const auto &operands = inst.operands;
   if (operands.empty())
     return decoder.unsupported(inst);
+  unsigned bits = ptx::getBits(inst.mods.type());
   switch (inst.opcode) {
   case Opcode::Stacksave:
     decoder.emit(inst, save, InstructionClass::Move,
-                 decoder.destination(operands[0], 64), {});
+                 decoder.destination(operands[0], bits), {});
     return llvm::Error::success();
   case Opcode::Stackrestore:
     decoder.emit(inst, restore, InstructionClass::Move, {},
-                 decoder.source(operands[0], 64));
+                 decoder.source(operands[0], bits));
     return llvm::Error::success();
   default:
     break;
@@ -86,10 +88,10 @@ llvm::Error kvq::emu::decodeStack(Decoder &decoder,
       *alignment > (1 << 23))
     return decoder.error(inst, "the alignment must be a power of two, at most "
                                "2^23");
-  Operand size = decoder.source(operands[1], 64);
+  Operand size = decoder.source(operands[1], bits);
   decoder
       .emit(inst, allocate, InstructionClass::Move,
-            decoder.destination(operands[0], 64), size)
+            decoder.destination(operands[0], bits), size)
       .imm = static_cast<int64_t>(*alignment);
   return llvm::Error::success();
 }

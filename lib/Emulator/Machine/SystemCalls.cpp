@@ -153,13 +153,12 @@ Handler kvq::emu::findSystemCall(Decoder &decoder, llvm::StringRef name,
     size_t arguments;
     bool heap;
   };
-  System system =
-      llvm::StringSwitch<System>(name)
-          .Case("vprintf", {callVprintf, 2, false})
-          .Case("__assertfail", {callAssertFail, 5, false})
-          .Case("malloc", {callMalloc, 1, true})
-          .Case("free", {callFree, 1, true})
-          .Default({nullptr, 0, false});
+  System system = llvm::StringSwitch<System>(name)
+                      .Case("vprintf", {callVprintf, 2, false})
+                      .Case("__assertfail", {callAssertFail, 5, false})
+                      .Case("malloc", {callMalloc, 1, true})
+                      .Case("free", {callFree, 1, true})
+                      .Default({nullptr, 0, false});
   if (!system.handler || call.arguments.size() != system.arguments)
     return nullptr;
   decoder.program.usesHeap |= system.heap;

@@ -98,7 +98,8 @@ static llvm::Error decodeReplace(Decoder &decoder,
   extra->map = ExtraAddress::from(*map);
   extra->ordinal = operands.size() == 3 ? decoder.source(operands[1], 32)
                                         : decoder.constant(0);
-  extra->value = decoder.source(operands.back(), 64);
+  extra->value =
+      decoder.source(operands.back(), ptx::getBits(inst.mods.types.back()));
   decoder.emit(inst, replaceField, InstructionClass::AsyncCopy, {}, {}).extra =
       extra;
   return llvm::Error::success();

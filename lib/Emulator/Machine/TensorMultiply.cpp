@@ -50,6 +50,9 @@ void multiply(Warp &warp, const Op &op, LaneMask lanes) {
     work.d = static_cast<uint32_t>(extra.d.value(warp, lane));
     if (!checkTensorColumn(warp, op, lane, work.d, 2, "the accumulator"))
       return;
+    if (extra.shiftA && instruction->m < 128)
+      return illegal(llvm::createStringError(
+          ".ashift needs M = 128 or 256, and M is %u", instruction->m));
     if (extra.aInTensor) {
       work.a = static_cast<uint32_t>(extra.a.value(warp, lane));
       if (extra.kind == MmaKind::F16 &&
@@ -334,14 +337,14 @@ void kvq::emu::startOrderedWork(Warp &warp, unsigned lane,
   warp.asyncCopies.work.push_back(std::move(work));
 }
 
-static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
+static llvm::Error decodeProduct(Decoder &decoder,
+                                 const ptx::Instruction &inst) {
   const ptx::Modifiers &mods = inst.mods;
   const auto &operands = inst.operands;
   auto *extra = decoder.newExtra<TensorProductExtra>();
   std::optional<MmaKind> kind = kindOf(mods);
   bool scaled = mods.has(Mod::BlockScale);
-  if (!kind || mods.has(Mod::Ashift) || operands.size() < 5 ||
-      scaled != tc::isBlockScaled(*kind))
+  if (!kind || scaled != tc::isBlockScaled(*kind))
     return decoder.unsupported(inst);
   extra->kind = *kind;
   extra->ctaGroup = mods.ctaGroup ? mods.ctaGroup : 1;
@@ -363,6 +366,11 @@ static llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst) {
   } else {
     extra->aDescriptor = decoder.source(operands[1], 64);
   }
+  extra->shiftA = mods.has(Mod::Ashift);
+  if (extra->shiftA && (!extra->aInTensor || mods.has(Mod::CollectorAUse) ||
+                        mods.has(Mod::CollectorAFill)))
+    return decoder.error(inst, ".ashift needs A in tensor memory and does not "
+                               "go with .collector::a::use or ::fill");
   extra->bDescriptor = decoder.source(operands[2], 64);
   extra->instruction = decoder.source(operands[3], 32);
   size_t next = 4;
@@ -416,7 +424,7 @@ llvm::Error kvq::emu::decodeTensorMultiply(Decoder &decoder,
   switch (inst.opcode) {
   case Opcode::Tcgen05Mma:
   case Opcode::Tcgen05MmaWs:
-    return decodeMma(decoder, inst);
+    return decodeProduct(decoder, inst);
   case Opcode::Tcgen05Cp: {
     auto *extra = decoder.newExtra<CopyExtra>();
     extra->ctaGroup = mods.ctaGroup ? mods.ctaGroup : 1;

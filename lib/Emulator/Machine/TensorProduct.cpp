@@ -94,7 +94,8 @@ bool TensorProduct::readA(double *out) const {
   tc::TmemCell base = tc::cellAt(a);
   for (unsigned row = 0; row < m; ++row)
     for (unsigned col = 0; col < k; ++col) {
-      tc::OperandCell at = tc::operandCell(path, row, col, width);
+      unsigned source = extra->shiftA && row ? row - 1 : row;
+      tc::OperandCell at = tc::operandCell(path, source, col, width);
       uint32_t word;
       if (!readTensor(cta(at.cta), base.lane + at.cell.lane,
                       base.column + at.cell.column, word))

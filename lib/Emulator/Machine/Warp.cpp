@@ -314,6 +314,16 @@ void Warp::jump(LaneMask lanes, uint32_t target) {
   switchRequested = true;
 }
 
+void Warp::notePoll(const Op *op, uint64_t key, uint64_t parity) {
+  for (Group &group : groups)
+    if (group.wait == Wait::Running) {
+      group.polls = op;
+      group.op = op;
+      group.key = key;
+      group.value = parity;
+    }
+}
+
 Group &Warp::park(LaneMask lanes, uint32_t resumePc, Wait wait, uint64_t key,
                   const Op &op) {
   Group group;

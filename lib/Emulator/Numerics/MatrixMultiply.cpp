@@ -218,7 +218,7 @@ unsigned kvq::emu::num::containerBits(const MmaSpec &s, MmaType t) {
   }
 }
 
-static MmaType operandType(const MmaSpec &s, MmaOperand o) {
+MmaType kvq::emu::num::operandType(const MmaSpec &s, MmaOperand o) {
   switch (o) {
   case MmaOperand::A:
     return s.a;
@@ -233,6 +233,8 @@ static MmaType operandType(const MmaSpec &s, MmaOperand o) {
 }
 
 unsigned kvq::emu::num::mmaRegisters(const MmaSpec &s, MmaOperand o) {
+  if (isWmmaOnly(s))
+    return wmmaRegisters(s, o);
   unsigned bits = containerBits(s, operandType(s, o));
   // A quad pair computes an own product with 8 lanes.
   unsigned lanes = isQuadPair(s) ? 8 : 32;
@@ -262,6 +264,8 @@ static MatrixCoord quadPairCoord(const MmaSpec &s, MmaOperand o, unsigned lane,
 
 MatrixCoord kvq::emu::num::mmaCoord(const MmaSpec &s, MmaOperand o,
                                     unsigned lane, unsigned index) {
+  if (isWmmaOnly(s))
+    return wmmaCoord(s, o, lane, index);
   if (isQuadPair(s))
     return quadPairCoord(s, o, lane, index);
   unsigned group = lane >> 2, thread = lane % 4;
@@ -301,9 +305,10 @@ llvm::Error kvq::emu::num::checkMma(const MmaSpec &s) {
   auto bad = [&](const llvm::Twine &why) {
     return llvm::createStringError(
         llvm::inconvertibleErrorCode(),
-        llvm::Twine("mma.m") + llvm::Twine(s.m) + "n" + llvm::Twine(s.n) + "k" +
-            llvm::Twine(s.k) + "." + typeName(s.d) + "." + typeName(s.a) + "." +
-            typeName(s.b) + "." + typeName(s.c) + ": " + why);
+        llvm::Twine(s.wmma ? "wmma.mma.m" : "mma.m") + llvm::Twine(s.m) + "n" +
+            llvm::Twine(s.n) + "k" + llvm::Twine(s.k) + "." + typeName(s.d) +
+            "." + typeName(s.a) + "." + typeName(s.b) + "." + typeName(s.c) +
+            ": " + why);
   };
   auto shape = [&](unsigned m, unsigned k) {
     return s.m == m && s.n == 8 && s.k == k;
@@ -311,6 +316,10 @@ llvm::Error kvq::emu::num::checkMma(const MmaSpec &s) {
   bool accF32 = s.c == MmaType::F32 && s.d == MmaType::F32;
   bool accHalf = (s.c == MmaType::F16 || s.c == MmaType::F32) && s.c == s.d;
   bool accS32 = s.c == MmaType::S32 && s.d == MmaType::S32;
+  if (s.wmma) {
+    llvm::StringRef mistake = findWmmaMistake(s);
+    return mistake.empty() ? llvm::Error::success() : bad(mistake);
+  }
   bool quadPair = isQuadPair(s);
   if ((s.aCol || s.bRow) && !quadPair)
     return bad("needs layouts .row.col");

@@ -1,4 +1,4 @@
-//===- MmaExecute.cpp - Execution of mma.sync -----------------------------===//
+//===- MmaExecute.cpp - Execution of mma.sync and wmma.mma ----------------===//
 
 #include "ArithDetail.h"
 #include "MmaDetail.h"
@@ -63,8 +63,9 @@ struct Placement {
 };
 
 bool samePlacement(const MmaSpec &x, const MmaSpec &y) {
-  return x.m == y.m && x.k == y.k && x.a == y.a && x.b == y.b && x.c == y.c &&
-         x.d == y.d && x.aCol == y.aCol && x.bRow == y.bRow &&
+  return x.m == y.m && x.n == y.n && x.k == y.k && x.wmma == y.wmma &&
+         x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d &&
+         x.aCol == y.aCol && x.bRow == y.bRow &&
          x.byteContainers == y.byteContainers;
 }
 
@@ -161,7 +162,7 @@ void executeFloat(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
                   const uint32_t *c, uint32_t *d, const MmaScales *scales) {
   const Placement &p = placement(s);
   bool quads = isQuadPair(s);
-  alignas(64) double x[16 * 64], y[64 * 8], acc[16 * 8];
+  alignas(64) double x[16 * 64], y[64 * 8], acc[16 * 16];
   for (unsigned q = 0; q != (quads ? 4u : 1u); ++q) {
     decodeFragment(p, true, s.a, a, q, x);
     decodeFragment(p, false, s.b, b, q, y);
@@ -282,7 +283,7 @@ void executeInteger(const MmaSpec &s, const uint32_t *a, const uint32_t *b,
     decodeIntegers(s.b, b + lane * p.regsB, p.countB,
                    p.b.data() + lane * p.countB, y);
   }
-  uint32_t sum[16 * 8] = {};
+  uint32_t sum[16 * 16] = {};
   multiplyIntegers(sum, s.n, x, y, s.n, s.m, s.n, s.k);
   for (unsigned lane = 0; lane != warpSize; ++lane)
     for (unsigned i = 0; i != p.countD; ++i) {

@@ -28,7 +28,13 @@ constexpr StringRef modifierNames[] = {
 };
 
 constexpr StringRef opcodeNames[] = {
-#define KVQ_PTX_OPCODE(enumerator, spelling) spelling,
+#define KVQ_PTX_OPCODE(enumerator, spelling, operands) spelling,
+#include "kvq/Emulator/PTX/Opcodes.def"
+#undef KVQ_PTX_OPCODE
+};
+
+constexpr uint8_t minimumOperands[] = {
+#define KVQ_PTX_OPCODE(enumerator, spelling, operands) operands,
 #include "kvq/Emulator/PTX/Opcodes.def"
 #undef KVQ_PTX_OPCODE
 };
@@ -109,10 +115,10 @@ const llvm::StringMap<T> &makeMap(llvm::ArrayRef<StringRef> names) {
 const llvm::StringMap<Opcode> &getOpcodes() {
   static const llvm::StringMap<Opcode> map = [] {
     llvm::StringMap<Opcode> result;
-#define KVQ_PTX_OPCODE(enumerator, spelling)                                   \
-  result.try_emplace(spelling, Opcode::enumerator);
 #define KVQ_PTX_OPCODE_ALIAS(enumerator, spelling)                             \
-  KVQ_PTX_OPCODE(enumerator, spelling)
+  result.try_emplace(spelling, Opcode::enumerator);
+#define KVQ_PTX_OPCODE(enumerator, spelling, operands)                         \
+  KVQ_PTX_OPCODE_ALIAS(enumerator, spelling)
 #include "kvq/Emulator/PTX/Opcodes.def"
 #undef KVQ_PTX_OPCODE
     return result;
@@ -150,6 +156,12 @@ std::string suggest(const Map &map, StringRef spelling, StringRef prefix) {
 StringRef kvq::emu::ptx::stringify(Opcode opcode) {
   return opcode == Opcode::Invalid ? "invalid"
                                    : opcodeNames[static_cast<size_t>(opcode)];
+}
+
+unsigned kvq::emu::ptx::getMinimumOperands(Opcode opcode) {
+  return opcode == Opcode::Invalid
+             ? 0
+             : minimumOperands[static_cast<size_t>(opcode)];
 }
 
 StringRef kvq::emu::ptx::stringify(Type type) {

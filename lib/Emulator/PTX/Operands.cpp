@@ -222,6 +222,17 @@ bool Parser::parseElements(Function &function, const Instruction &instruction,
   return expect("}", "after the elements of a vector");
 }
 
+bool Parser::atOffset() const {
+  return token.isPunctuation("+") || token.isPunctuation("-");
+}
+
+bool Parser::parseOffset(int64_t &offset) {
+  // `+-16` is an offset of -16.
+  if (token.isPunctuation("+") && advance())
+    return true;
+  return parseConstant(offset);
+}
+
 bool Parser::parseAddress(Function &function, const Instruction &instruction,
                           Operand &operand, unsigned depth) {
   operand.kind = OperandKind::Address;
@@ -242,11 +253,7 @@ bool Parser::parseAddress(Function &function, const Instruction &instruction,
                                       "variable is",
                                       name.text));
     }
-    bool hasOffset = token.isPunctuation("+") || token.isPunctuation("-");
-    // `+-16` is an offset of -16.
-    if (token.isPunctuation("+") && advance())
-      return true;
-    if (hasOffset && parseConstant(offset))
+    if (atOffset() && parseOffset(offset))
       return true;
   } else if (parseConstant(offset)) {
     return true;
@@ -287,15 +294,17 @@ bool Parser::parsePrimary(Function &function, const Instruction &instruction,
   if (token.is(Token::Word)) {
     if (parseWord(function, operand))
       return true;
-    if (operand.kind == OperandKind::Symbol &&
-        (token.isPunctuation("+") || token.isPunctuation("-"))) {
-      if (token.isPunctuation("+") && advance())
-        return true;
-      int64_t offset;
-      if (parseConstant(offset))
-        return true;
-      operand.offset = offset;
-    }
+    bool isValue = operand.isRegister() &&
+                   function.registers[operand.index].type != Type::Pred;
+    bool takesOffset = isValue || operand.kind == OperandKind::Symbol;
+    if (!takesOffset || !atOffset())
+      return false;
+    if (operand.isRegister())
+      operand.kind = OperandKind::Sum;
+    int64_t offset;
+    if (parseOffset(offset))
+      return true;
+    operand.offset = offset;
     return false;
   }
   if (consumeIf("["))

@@ -148,6 +148,9 @@ private:
   bool parseNumber(const Instruction &instruction, Operand &operand);
   bool parseAddress(Function &function, const Instruction &instruction,
                     Operand &operand, unsigned depth);
+  /// Whether `+` or `-`, and so an offset, is next.
+  bool atOffset() const;
+  bool parseOffset(int64_t &offset);
   bool parseElements(Function &function, const Instruction &instruction,
                      Operand &operand, unsigned depth);
   std::optional<ScopeEntry> lookUp(Function &function, llvm::StringRef name);

@@ -240,6 +240,11 @@ bool Parser::parseInstruction(Function &function) {
     return fail(token, llvm::formatv("expected ',' or ';' after an operand of "
                                      "'{0}', found '{1}'",
                                      mnemonic, token.text));
+  unsigned minimum = getMinimumOperands(instruction.opcode);
+  if (instruction.operands.size() < minimum)
+    return fail(start,
+                llvm::formatv("'{0}' has {1} operands and needs {2}", mnemonic,
+                              instruction.operands.size(), minimum));
   function.instructions.push_back(std::move(instruction));
   return advance();
 }

@@ -62,6 +62,24 @@ def compile_llvm(source, arch, *flags):
     return out
 
 
+def ptx_file(kernel, body, parameters=("u64",) * 4, shared="", target="sm_100a"):
+    """Path of a file with one kernel: `body` finds its parameters in %a0, %a1.."""
+    kinds = {"u64": "b64", "u32": "b32"}
+    text = [
+        f".version 8.8\n.target {target}\n.address_size 64\n{shared}",
+        f".visible .entry {kernel}(",
+        ",\n".join(f".param .{p} p{i}" for i, p in enumerate(parameters)),
+        ")\n{\n.reg .pred %p<8>;\n.reg .b32 %r<160>;\n.reg .b64 %rd<32>;",
+    ]
+    for i, p in enumerate(parameters):
+        text.append(f".reg .{kinds[p]} %a{i};\nld.param.{p} %a{i}, [p{i}];")
+    text.append(f"{body}\nret;\n}}\n")
+    handle, path = tempfile.mkstemp(".ptx", kernel, _scratch)
+    with os.fdopen(handle, "w") as file:
+        file.write("\n".join(text))
+    return path
+
+
 class Result:
     """What a launch gave: arrays in order of the arguments, text, report."""
 

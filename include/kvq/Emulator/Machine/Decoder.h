@@ -46,7 +46,8 @@ public:
   }
 
   /// The operand as 32 values; immediates are cut to `bits`. May emit
-  /// operations that compute it.
+  /// operations that compute it. What cannot be read, or is a register of less
+  /// than `bits`, is an error of the instruction. 0 takes any register.
   Operand source(const ptx::Operand &operand, unsigned bits);
   /// Emits the address of a symbol that is not the same for all threads of the
   /// grid into `dst`: shared variables and those of the frame. False for
@@ -54,7 +55,8 @@ public:
   bool emitAddress(const ptx::Operand &operand, const Operand &dst);
   /// A predicate as a source: registers and immediates.
   Operand predicateSource(const ptx::Operand &operand);
-  /// A register to write; `_` gives one that nobody reads.
+  /// A register to write, of at least `bits`; `_` gives one that nobody reads.
+  /// Anything else is an error of the instruction.
   Operand destination(const ptx::Operand &operand, unsigned bits);
   /// A register of this function that no PTX name stands for.
   Operand temporary(unsigned bits);
@@ -102,6 +104,10 @@ private:
                const VariableAddresses &);
   llvm::Error decodeFunction(uint32_t index);
   llvm::Error decodeInstruction(const ptx::Instruction &inst);
+  /// The register of an operand; it must have at least `bits`, and be a
+  /// predicate if that is 1.
+  Operand registerOf(const ptx::Operand &operand, unsigned bits);
+  void complain(const llvm::Twine &message);
   /// Marks the operations from `first` on as one instruction for the counters.
   void countAsOne(size_t first, const ptx::Instruction &inst);
   void layoutFrame(const ptx::Function &function, ProgramFunction &result);
@@ -118,6 +124,9 @@ private:
   llvm::DenseMap<uint32_t, uint32_t> sharedOffsets;
   std::vector<Operand> registers;
   Operand carry;
+  /// What is wrong with the instruction that is being decoded; empty if nothing
+  /// is.
+  std::string mistake;
   std::vector<std::pair<size_t, uint32_t>> targets;
   std::vector<std::vector<uint32_t> *> tables;
 };
@@ -125,6 +134,9 @@ private:
 /// Decoders of instruction families. Each emits operations for an opcode of its
 /// family, or returns an error.
 llvm::Error decodeInteger(Decoder &decoder, const ptx::Instruction &inst);
+/// Chains of words; also any arithmetic with `.cc`.
+llvm::Error decodeCarry(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeBitField(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeLogic(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeFloat(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeCompare(Decoder &decoder, const ptx::Instruction &inst);
@@ -137,6 +149,10 @@ llvm::Error decodeBarrier(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeWarpOp(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeMatrix(Decoder &decoder, const ptx::Instruction &inst);
+/// mma.sync and wmma.mma.
+llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst);
+/// wmma.load and wmma.store.
+llvm::Error decodeFragment(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMapOp(Decoder &decoder, const ptx::Instruction &inst);

@@ -14,6 +14,8 @@ struct TensorProductExtra : OpExtra {
   tc::MmaKind kind = tc::MmaKind::F16;
   unsigned ctaGroup = 1, scaleVec = 0, inputShift = 0;
   bool ws = false, aInTensor = false;
+  /// .ashift: row i of A is row i - 1 of the matrix, and row 0 stays.
+  bool shiftA = false;
   ExtraAddress d, a, sfa, sfb;
   Operand aDescriptor, bDescriptor, instruction, enable, zeroColumns;
   llvm::SmallVector<Operand, 8> mask;

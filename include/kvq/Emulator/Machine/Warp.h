@@ -82,6 +82,9 @@ struct Group {
   uint64_t lastRun = 0;
   /// The MBarrier wait ended without the phase: try_wait returns false.
   bool timedOut = false;
+  /// Runs on, but `key`, `value` and `op` say what its last test of an mbarrier
+  /// did not find complete.
+  bool polls = false;
 };
 
 /// What a thread returns to.
@@ -176,6 +179,9 @@ public:
   /// For an `.aligned` instruction of all threads of the warp: the same, and
   /// reports threads that have ended instead of executing it.
   bool convergeAligned(const Op &op, LaneMask lanes);
+  /// Remembers for reports that the running group tests an mbarrier, which is
+  /// not complete; with null that it is.
+  void notePoll(const Op *op, uint64_t key, uint64_t parity);
   /// Gives other warps a turn after this instruction.
   void yield() { switchRequested = yielded = true; }
   /// Wakes groups; `release` decides which. Woken groups with the same pc and

@@ -75,7 +75,7 @@ uint16_t roundAccumulatorF16(double value);
 void decodeElements(Format format, const void *data, unsigned bits,
                     unsigned count, double *out);
 
-/// One mma.sync instruction.
+/// One mma.sync or wmma.mma instruction.
 struct MmaSpec {
   uint16_t m = 16, n = 8, k = 16;
   MmaType a = MmaType::F16, b = MmaType::F16;
@@ -92,6 +92,8 @@ struct MmaSpec {
   /// their format (UE8M0 or UE4M3).
   uint8_t scaleVec = 0;
   Format scaleFormat = Format::UE8M0;
+  /// wmma.mma. Its matrices have no layout: `aCol` and `bRow` are for mma.sync.
+  bool wmma = false;
 };
 
 /// Nothing if PTX has the instruction, else what is wrong with it.
@@ -105,7 +107,8 @@ enum class MmaOperand : uint8_t { A, B, C, D };
 unsigned mmaRegisters(const MmaSpec &spec, MmaOperand operand);
 
 /// Where element `index` (PTX's a_i, b_i, c_i) of a lane's fragment lies in its
-/// matrix: A is m x k, B is k x n, C and D are m x n.
+/// matrix: A is m x k, B is k x n, C and D are m x n. PTX leaves this open for
+/// wmma, where several lanes may hold an element.
 struct MatrixCoord {
   uint16_t row, col;
 };
@@ -120,7 +123,7 @@ struct MmaScales {
   uint8_t bByte = 0, bThread = 0;
 };
 
-/// Executes a legal mma.sync for a whole warp. Registers are laid out
+/// Executes a legal instruction for a whole warp. Registers are laid out
 /// [lane][register]: word r of lane t at index t * mmaRegisters(...) + r. `d`
 /// may be `c`. `scales` is used with scaleVec only.
 void executeMma(const MmaSpec &spec, const uint32_t *a, const uint32_t *b,

@@ -20,7 +20,7 @@
 namespace kvq::emu::ptx {
 
 enum class Opcode : uint16_t {
-#define KVQ_PTX_OPCODE(enumerator, spelling) enumerator,
+#define KVQ_PTX_OPCODE(enumerator, spelling, operands) enumerator,
 #include "kvq/Emulator/PTX/Opcodes.def"
 #undef KVQ_PTX_OPCODE
   Invalid
@@ -40,6 +40,8 @@ enum class Mod : uint16_t {
 };
 
 llvm::StringRef stringify(Opcode opcode);
+/// The fewest operands that an instruction has.
+unsigned getMinimumOperands(Opcode opcode);
 llvm::StringRef stringify(Type type);
 llvm::StringRef stringify(Mod modifier);
 /// Bits that a value of the type has; 0 for `None`, 1 for predicates.
@@ -254,6 +256,8 @@ enum class OperandKind : uint8_t {
   /// `[base+offset]`. The base is a register (`isRegisterBase`, `index`), a
   /// symbol (`symbol`, `index`) or nothing: then `offset` is the address.
   Address,
+  /// `%r1+8` outside of brackets: the value of register `index` plus `offset`.
+  Sum,
   /// `[base, {coordinates}]`: as Address, and operands() holds the vector's
   /// elements.
   TensorAddress,

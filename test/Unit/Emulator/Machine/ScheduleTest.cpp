@@ -40,20 +40,22 @@ TEST(Schedule, SpinningThreadsOfOneWarpMakeProgress) {
 }
 
 TEST(Schedule, GridBarrierAmongManyCTAs) {
-  // More CTAs than are resident at first: all must get to run.
+  // More CTAs than may be resident at first: all must get to run.
   for (const std::string &schedule :
        {std::string("eager"), std::string("random:9")}) {
-    TestDevice device(checkedOptions(schedule));
+    Options options = checkedOptions(schedule);
+    options.residentCTAs = 2;
+    TestDevice device(options);
     uint64_t cells = device.upload(std::vector<uint32_t>{0});
     Report report =
         device.run(makeModule(1, "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra W;\n"
                                  "red.release.gpu.global.add.u32 [%rd1], 1;\n"
                                  "L: ld.acquire.gpu.global.u32 %r2, [%rd1];\n"
-                                 "setp.lt.u32 %p2, %r2, 40;\n@%p2 bra L;\n"
+                                 "setp.lt.u32 %p2, %r2, 7;\n@%p2 bra L;\n"
                                  "W: bar.sync 0;\n"),
-                   {40, 1, 1}, {64, 1, 1}, {cells});
+                   {7, 1, 1}, {64, 1, 1}, {cells});
     expectClean(report);
-    EXPECT_EQ(report.ctas, 40u);
+    EXPECT_EQ(report.ctas, 7u);
   }
 }
 
@@ -92,17 +94,26 @@ TEST(Schedule, DeadlockSaysWhoWaitsWhere) {
 }
 
 TEST(Schedule, DeadlockOfAnMBarrier) {
-  TestDevice device;
-  Report report = device.run(
-      makeModule(0,
-                 "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra W;\n"
-                 "mbarrier.init.shared.b64 [b], 2;\n"
-                 "mbarrier.arrive.shared.b64 %rd5, [b];\nW: bar.sync 0;\n"
-                 "L: mbarrier.try_wait.parity.shared.b64 %p2, [b], 0;\n"
-                 "@!%p2 bra L;\n",
-                 ".shared .align 8 .b64 b;\n"),
-      {}, {32, 1, 1}, {});
-  EXPECT_TRUE(has(report, FindingKind::Deadlock));
+  for (const std::string &schedule : schedules) {
+    TestDevice device(checkedOptions(schedule));
+    Report report = device.run(
+        makeModule(0,
+                   "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra W;\n"
+                   "mbarrier.init.shared.b64 [b], 2;\n"
+                   "mbarrier.arrive.expect_tx.shared.b64 %rd5, [b], 96;\n"
+                   "W: bar.sync 0;\n"
+                   "L: mbarrier.try_wait.parity.shared.b64 %p2, [b], 0;\n"
+                   "@!%p2 bra L;\n",
+                   ".shared .align 8 .b64 b;\n"),
+        {}, {32, 1, 1}, {});
+    ASSERT_TRUE(has(report, FindingKind::Deadlock)) << schedule;
+    // Whether they wait just then or look again, all threads are described.
+    EXPECT_NE(report.findings[0].message.find(
+                  "for phase 0 of the mbarrier at 0x00000400, which lacks 1 of "
+                  "2 arrivals and 96 bytes"),
+              std::string::npos)
+        << report.findings[0].message;
+  }
 }
 
 TEST(Schedule, MismatchedBarrierCounts) {

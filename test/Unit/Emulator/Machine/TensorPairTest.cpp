@@ -12,7 +12,8 @@ const std::vector<std::string> schedules = {"eager", "lazy", "random:1",
 
 std::string allocatePair(unsigned columns) {
   return "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [t], " +
-         std::to_string(columns) + ";\nbar.warp.sync -1;\nld.shared.u32 %r2, [t];\n";
+         std::to_string(columns) +
+         ";\nbar.warp.sync -1;\nld.shared.u32 %r2, [t];\n";
 }
 std::string freePair(const std::string &address, unsigned columns) {
   return "tcgen05.dealloc.cta_group::2.sync.aligned.b32 " + address + ", " +
@@ -82,7 +83,8 @@ TEST(TensorShift, EightColumnsMoveByOneLane) {
         makeModule(
             1,
             "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [t], 32;\n"
-            "bar.warp.sync -1;\nld.shared.u32 %r2, [t];\nsetp.eq.u32 %p2, %r1, 0;\n"
+            "bar.warp.sync -1;\nld.shared.u32 %r2, [t];\nsetp.eq.u32 %p2, %r1, "
+            "0;\n"
             "@%p2 mbarrier.init.shared.b64 [b], 1;\n" +
                 fill + "tcgen05.st.sync.aligned.32x32b.x16.b32 [%r2], {" +
                 list +

@@ -38,6 +38,10 @@ TEST(PTXError, MessagesNamePlaceAndWhatIsAccepted) {
       {".reg .b32 a, a;", "'a' is declared twice"},
       {"brx.idx %r1, T;", "expected a label of .branchtargets"},
       {"mov.u32 %r1, \"text\";", "expected an operand"},
+      {"add.u32 %r1, %r2;", "'add.u32' has 2 operands and needs 3"},
+      {"bar.sync;", "'bar.sync' has 0 operands and needs 1"},
+      {"mov.u32 %r1, %r2+;", "expected"},
+      {"selp.b32 %r1, %r2, %r3, %p1+1;", "expected ',' or ';'"},
       {"/* no end", "comment without an end"},
   };
   for (const Case &c : cases) {
