@@ -84,7 +84,9 @@ llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
 # What Python tests make shared libraries of generated code with.
 llvm_config.with_environment("KVQ_CC", config.c_compiler)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
-llvm_config.with_system_environment(["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"])
+llvm_config.with_system_environment(
+    ["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "KVQ_EMU_ALL_SCHEDULES"]
+)
 
 compiler_flags = ""
 if config.sanitizers:

@@ -11,14 +11,16 @@ import sys
 import numpy as np
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "CPU", "Inputs"))
+HERE = os.path.dirname(__file__)
+sys.path.insert(0, os.path.join(HERE, "..", "CPU", "Inputs"))
+sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from attention_case import AttentionCase
 from attention_domains import DOMAINS, is_legal
 from pairs import all_pairs
 from placement import moved
+from schedules import ALL as ALL_SCHEDULES, SCHEDULES
 
 CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
-SCHEDULES = ("eager", "lazy", *(f"random:{seed}" for seed in range(1, 5)))
 
 #: Relative error: operands of 16 bits, most in one term.
 BOUND = 3e-4
@@ -43,7 +45,9 @@ def check(case, monkeypatch, directory, config):
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
 def test_pairs(index, monkeypatch, tmp_path):
     config = CASES[index]
-    check(AttentionCase(config, seed=index), monkeypatch, tmp_path, config)
+    case = AttentionCase(config, seed=index)
+    for schedule in SCHEDULES if ALL_SCHEDULES else (config["schedule"],):
+        check(case, monkeypatch, tmp_path, {**config, "schedule": schedule})
 
 
 BASE = dict(

@@ -1,7 +1,4 @@
-# RUN: env KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=eager %pytest %s
-# RUN: env KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=lazy %pytest %s -k sm_100a
-# RUN: env KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=random:1 %pytest %s -k sm_80
-# RUN: env KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=random:2 %pytest %s -k sm_89
+# RUN: %python %S/Inputs/schedules.py %s
 # REQUIRES: python, emulator
 """Kernels of quantize, dequantize, convert_scale_layout and merge_states,
 against the oracle."""
@@ -127,6 +124,39 @@ def test_quantize(fmt, dtype, dim, place, four, chip, tmp_path):
         np.testing.assert_array_equal(
             programs.bits(np.where(nan, 0, x).astype(x.dtype)),
             programs.bits(np.where(nan, 0, want).astype(x.dtype)))
+
+
+#: Global scales, among them those whose products with block scales underflow
+#: or overflow.
+GLOBAL_SCALES = (0.0107, 1.0, 2.0**-126, 3e-39, 1e-45, 2.0**119, 1e36, 3e38)
+
+
+@pytest.mark.parametrize("four", (False, True), ids=("", "four_over_six"))
+@pytest.mark.parametrize("fmt", ("nvfp4", "mxfp4", "mxfp8", "fp8"))
+@pytest.mark.parametrize("dtype", ("f16", "bf16"))
+@pytest.mark.parametrize("chip", CHIPS)
+def test_quantize_every_value(chip, dtype, fmt, four, tmp_path):
+    """All values of 16 bits, NaN and infinities too: among their like, and
+    mixed."""
+    if four and fmt != "nvfp4":
+        pytest.skip("a choice that nvfp4 has")
+    fmt = formats.FORMATS[fmt]
+    text = quantize_text(fmt, dtype, 128, False, four)
+    quantize = device.Compiled(text, chip, tmp_path).kernels[0]
+    ordered = np.arange(65536, dtype=np.uint16)
+    mixed = np.random.default_rng(1).permutation(ordered)
+    for bits in (ordered, mixed):
+        x = bits.view(programs.DTYPES[dtype]).reshape(512, 1, 128)
+        for g in map(np.float32, GLOBAL_SCALES if fmt.has_global else (1,)):
+            data = np.full((512, 1, fmt.data_bytes(128)), 0xA5, np.uint8)
+            scales = np.full((512, 1, fmt.num_scales(128)), 0xA5, np.uint8)
+            with device.registered(x, data, scales):
+                quantize.launch({"input": x, "data": data, "scales": scales},
+                                {"global_scale": g})
+            with np.errstate(all="ignore"):
+                want, want_scales = formats.quantize(fmt, programs.widen(x), g, four)
+            np.testing.assert_array_equal(data, want)
+            np.testing.assert_array_equal(scales, want_scales)
 
 
 @pytest.mark.parametrize("kv_layout", caches.KV_LAYOUTS)
