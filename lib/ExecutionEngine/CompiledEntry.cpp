@@ -75,6 +75,22 @@ static void replaceReport(ModuleOp module) {
   function.setLinkage(LLVM::Linkage::External);
 }
 
+/// Gives the module's constants and variables names that can be looked up, and
+/// returns the names with sizes in bytes.
+static SmallVector<std::pair<std::string, size_t>>
+exportGlobals(ModuleOp module) {
+  DataLayout layout(module);
+  SmallVector<std::pair<std::string, size_t>> globals;
+  for (auto global : module.getOps<LLVM::GlobalOp>()) {
+    if (!global.getValueOrNull() && !global.getInitializerBlock())
+      continue; // defined elsewhere
+    global.setLinkage(LLVM::Linkage::External);
+    globals.emplace_back(global.getSymName(),
+                         layout.getTypeSize(global.getGlobalType()));
+  }
+  return globals;
+}
+
 llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
                                                     EntrySignature signature,
                                                     unsigned optLevel,
@@ -104,6 +120,10 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
   if (!machine)
     return machine.takeError();
 
+  bool hasKernels = gpuRuntime != GPURuntime::None;
+  SmallVector<std::pair<std::string, size_t>> globals;
+  if (hasKernels)
+    globals = exportGlobals(module);
   auto libraries = findRuntimeLibraries(module, gpuRuntime, gpuLibrary);
   if (!libraries)
     return libraries.takeError();
@@ -120,7 +140,6 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
   if (!engine)
     return engine.takeError();
 
-  bool hasKernels = gpuRuntime != GPURuntime::None;
   (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner mangle) {
     llvm::orc::SymbolMap symbols;
     auto define = [&](StringRef name, auto *function) {
@@ -159,6 +178,13 @@ llvm::Expected<CompiledEntry> CompiledEntry::create(ModuleOp module,
         reinterpret_cast<DeviceMemory::Register>(*registerHost);
     entry.unregisterHost =
         reinterpret_cast<DeviceMemory::Unregister>(*unregisterHost);
+  }
+  for (auto &[name, size] : globals) {
+    llvm::Expected<void *> address = entry.engine->lookup(name);
+    if (!address)
+      return fail("its constants could not be linked: " +
+                  llvm::toString(address.takeError()));
+    entry.globals.emplace_back(*address, size);
   }
   return entry;
 }
@@ -255,6 +281,8 @@ CompiledEntry::call(MutableArrayRef<HostArgument> arguments) {
         if (auto *buffer = std::get_if<HostBuffer>(&argument))
           memory->add(reinterpret_cast<void *>(buffer->descriptor().front()),
                       buffer->sizeInBytes());
+      for (auto [address, size] : globals)
+        memory->add(address, size);
     }
     auto start = std::chrono::steady_clock::now();
     function(packed.data());

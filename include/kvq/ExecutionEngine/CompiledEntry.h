@@ -85,6 +85,9 @@ private:
   /// What makes memory accessible to kernels; null without kernels.
   void (*registerHost)(void *, uint64_t) = nullptr;
   void (*unregisterHost)(void *) = nullptr;
+  /// The constants and variables of the module, which kernels may read, with
+  /// their sizes in bytes. Empty without kernels.
+  llvm::SmallVector<std::pair<void *, size_t>> globals;
 };
 
 } // namespace kvq
