@@ -15,11 +15,18 @@ struct StoredBlock {
   I32 scale;
 };
 
+/// Values in registers: f32, f16 or bf16, packed into words from the low bits
+/// up.
+struct PackedValues {
+  mlir::FloatType type;
+  llvm::SmallVector<I32> words;
+};
+
 /// Quantizes the values of one block, or any number of values of a format
 /// without block scales, by the numeric contract: f32 arithmetic with true
 /// division. `globalScale` is empty for a format without one.
 StoredBlock quantizeBlock(KernelBuilder &b, KVFormatInterface format,
-                          bool fourOverSix, llvm::ArrayRef<F32> values,
+                          bool fourOverSix, const PackedValues &values,
                           F32 globalScale);
 
 /// The values of stored elements that share a scale.

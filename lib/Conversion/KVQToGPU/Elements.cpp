@@ -1,6 +1,7 @@
 //===- Elements.cpp - Elements of rows in memory and their decoding -------===//
 
 #include "Elements.h"
+#include "PackedConversions.h"
 #include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -112,10 +113,11 @@ void kvq::kernel::storeElements(KernelBuilder &b, ArrayRef<I32> words,
         store();
     }
   };
-  Pred condition = isFast(b, row, first, count);
-  if (!condition)
-    return slow();
-  b.when(condition, [&] { b.storeWords(words, getElement(row, first)); }, slow);
+  if (Pred condition = isFast(b, row, first, count))
+    b.when(
+        condition, [&] { b.storeWords(words, getElement(row, first)); }, slow);
+  else
+    slow();
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,16 +135,11 @@ static Value scalePair(KernelBuilder &b, I32 bits, double factor) {
 }
 
 std::array<Value, 4> kvq::kernel::decodeE2M1(KernelBuilder &b, I32 word) {
+  if (b.chip().hasFP4Conversions)
+    return unpackE2M1(b, word);
   std::array<Value, 4> pairs;
   for (int64_t j = 0; j < 4; ++j) {
     I32 byte = word >> (8 * j);
-    if (b.chip().hasFP4Conversions) {
-      Value code = arith::TruncIOp::create(b, b.getI8Type(), Value(byte));
-      pairs[j] = NVVM::ConvertF4x2ToF16x2Op::create(
-          b, VectorType::get(2, b.getF16Type()), code, /*relu=*/false,
-          Float4E2M1FNType::get(b.getContext()));
-      continue;
-    }
     // A code to each half. Its magnitude moves to the lowest exponent bits and
     // the highest mantissa bit, where an f16 is 2^14 times smaller, subnormal
     // codes included.
@@ -154,18 +151,11 @@ std::array<Value, 4> kvq::kernel::decodeE2M1(KernelBuilder &b, I32 word) {
 }
 
 std::array<Value, 2> kvq::kernel::decodeE4M3(KernelBuilder &b, I32 word) {
+  if (b.chip().hasFP8Conversions)
+    return unpackE4M3(b, word);
   std::array<Value, 2> pairs;
   for (int64_t j = 0; j < 2; ++j) {
     I32 two = word >> (16 * j);
-    if (b.chip().hasFP8Conversions) {
-      Value low = arith::TruncIOp::create(b, b.getI16Type(), Value(two));
-      Value codes =
-          LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), low);
-      pairs[j] = NVVM::ConvertF8x2ToF16x2Op::create(
-          b, VectorType::get(2, b.getF16Type()), codes, /*relu=*/false,
-          Float8E4M3FNType::get(b.getContext()));
-      continue;
-    }
     // As above: an f16 of these bits is 2^8 times smaller. The NaN code, which
     // is the one that a carry takes past the magnitude, gets all exponent bits.
     I32 both = ((two & 0xff) | (two << 8)) & 0x00ff00ff;
@@ -231,7 +221,14 @@ F32 kvq::kernel::decodeScale(KernelBuilder &b, FloatType type, I32 code) {
     Pred isSpecial = (code == 0) | (code == 255);
     return (bits | isSpecial.select(b.i32(0x00400000), b.i32(0))).asF32();
   }
-  return decodeElements(b, type, code).front();
+  if (!isa<Float8E4M3FNType>(type) || !b.chip().hasFP8Conversions)
+    return decodeElements(b, type, code).front();
+  Value two = arith::TruncIOp::create(b, b.getI16Type(), Value(code));
+  Value codes =
+      LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), two);
+  Value pair = NVVM::ConvertF8x2ToF16x2Op::create(
+      b, VectorType::get(2, b.getF16Type()), codes, /*relu=*/false, type);
+  return {b, arith::ExtFOp::create(b, b.getF32Type(), b.extract(pair, 0))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,43 +243,6 @@ static I32 roundBits(KernelBuilder &b, F32 value, FloatType type) {
   return {b, arith::ExtUIOp::create(b, b.getI32Type(), bits)};
 }
 
-/// A NaN's code of a type without payloads: `code` with the NaN's sign.
-static I32 nanCode(F32 value, int64_t code, unsigned width) {
-  return ((value.bits() >> 31) << (width - 1)) | code;
-}
-
-/// The byte of two E2M1 codes, `low` in the low nibble.
-static I32 encodePairE2M1(KernelBuilder &b, F32 low, F32 high) {
-  auto type = Float4E2M1FNType::get(b.getContext());
-  if (!b.chip().hasFP4Conversions)
-    return roundBits(b, low, type) | (roundBits(b, high, type) << 4);
-  // The instruction makes 6 of a NaN, where a zero of its sign belongs.
-  auto clean = [&](F32 value) {
-    F32 zero = (value.bits() & 0x80000000).asF32();
-    return value.isNaN().select(zero, value);
-  };
-  Value byte = NVVM::ConvertF32x2ToF4x2Op::create(
-      b, b.getI8Type(), Value(clean(high)), Value(clean(low)), /*relu=*/false,
-      type);
-  return {b, arith::ExtUIOp::create(b, b.getI32Type(), byte)};
-}
-
-/// 16 bits of two E4M3 codes, `low` in the low byte.
-static I32 encodePairE4M3(KernelBuilder &b, F32 low, F32 high) {
-  auto type = Float8E4M3FNType::get(b.getContext());
-  if (!b.chip().hasFP8Conversions)
-    return roundBits(b, low, type) | (roundBits(b, high, type) << 8);
-  Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
-      b, b.getI16Type(), Value(high), Value(low), NVVM::FPRoundingMode::RN,
-      NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
-  I32 codes(b, arith::ExtUIOp::create(b, b.getI32Type(), pair));
-  // The sign of a NaN is kept, which the instruction does not promise.
-  auto fix = [&](F32 value, I32 code) {
-    return value.isNaN().select(nanCode(value, 0x7f, 8), code);
-  };
-  return fix(low, codes & 0xff) | (fix(high, codes >> 8) << 8);
-}
-
 /// The bits of a value rounded to f16, a NaN quiet with sign and payload.
 static I32 roundF16(KernelBuilder &b, F32 value) {
   Value half = arith::TruncFOp::create(b, b.getF16Type(), Value(value));
@@ -293,41 +253,69 @@ static I32 roundF16(KernelBuilder &b, F32 value) {
   return value.isNaN().select(quiet, bits);
 }
 
-SmallVector<I32> kvq::kernel::encodeElements(KernelBuilder &b,
-                                             FloatType element,
-                                             ArrayRef<F32> values) {
-  // Pieces of the words, from the low bits up.
-  SmallVector<I32> pieces;
-  unsigned pieceBits = std::max(8u, element.getWidth());
-  if (isa<Float4E2M1FNType>(element)) {
-    for (size_t i = 0; i < values.size(); i += 2)
-      pieces.push_back(encodePairE2M1(b, values[i], values[i + 1]));
-  } else if (isa<Float8E4M3FNType>(element)) {
-    pieceBits = 16;
-    for (size_t i = 0; i < values.size(); i += 2)
-      pieces.push_back(encodePairE4M3(b, values[i], values[i + 1]));
-  } else if (element.isF16()) {
-    for (F32 value : values)
-      pieces.push_back(roundF16(b, value));
-  } else if (element.isBF16()) {
-    for (F32 value : values)
-      pieces.push_back(roundBits(b, value, element));
-  } else {
-    assert(element.isF32() && "a type that no format has");
-    for (F32 value : values)
-      pieces.push_back(value.bits());
-  }
+/// Packs codes of `bits` bits into words, from the low bits up.
+static SmallVector<I32> pack(ArrayRef<I32> codes, unsigned bits) {
   SmallVector<I32> words;
-  unsigned perWord = 32 / pieceBits;
-  for (size_t i = 0; i < pieces.size(); i += perWord) {
-    I32 word = pieces[i];
-    for (unsigned j = 1; j < perWord; ++j)
-      word = word | (pieces[i + j] << (j * pieceBits));
+  unsigned perWord = 32 / bits;
+  for (size_t i = 0; i < codes.size(); i += perWord) {
+    I32 word = codes[i];
+    for (unsigned j = 1; j < std::min<size_t>(perWord, codes.size() - i); ++j)
+      word = word | (codes[i + j] << (j * bits));
     words.push_back(word);
   }
   return words;
 }
 
+/// Whether the chip converts words of f32 to elements of a type.
+static bool hasPacking(const Chip &chip, FloatType element) {
+  return isa<Float4E2M1FNType>(element)
+             ? chip.hasFP4Conversions
+             : isa<Float8E4M3FNType>(element) && chip.hasFP8Conversions;
+}
+
+SmallVector<I32> kvq::kernel::encodeNumbers(KernelBuilder &b, FloatType element,
+                                            ArrayRef<F32> values) {
+  size_t perWord = 32 / element.getWidth();
+  if (!hasPacking(b.chip(), element) || values.size() % perWord != 0)
+    return encodeElements(b, element, values);
+  SmallVector<I32> words;
+  for (size_t i = 0; i < values.size(); i += perWord) {
+    ArrayRef<F32> some = values.slice(i, perWord);
+    words.push_back(perWord == 8 ? packE2M1(b, some) : packE4M3(b, some));
+  }
+  return words;
+}
+
+SmallVector<I32> kvq::kernel::encodeElements(KernelBuilder &b,
+                                             FloatType element,
+                                             ArrayRef<F32> values) {
+  if (isa<Float4E2M1FNType>(element) && hasPacking(b.chip(), element)) {
+    // Of a NaN a zero of its sign.
+    SmallVector<F32> numbers;
+    for (F32 value : values)
+      numbers.push_back(
+          value.isNaN().select((value.bits() & 0x80000000).asF32(), value));
+    if (numbers.size() % 8 == 0)
+      return encodeNumbers(b, element, numbers);
+  }
+  SmallVector<I32> codes;
+  for (F32 value : values) {
+    if (element.isF16())
+      codes.push_back(roundF16(b, value));
+    else if (element.isF32())
+      codes.push_back(value.bits());
+    else
+      codes.push_back(roundBits(b, value, element));
+  }
+  return pack(codes, element.getWidth());
+}
+
 I32 kvq::kernel::encodeE4M3(KernelBuilder &b, F32 value) {
-  return encodePairE4M3(b, value, value) & 0xff;
+  if (!b.chip().hasFP8Conversions)
+    return roundBits(b, value, Float8E4M3FNType::get(b.getContext()));
+  Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
+      b, b.getI16Type(), Value(b.f32(0.0)), Value(value),
+      NVVM::FPRoundingMode::RN, NVVM::SaturationMode::SATFINITE,
+      /*relu=*/false, Float8E4M3FNType::get(b.getContext()));
+  return {b, arith::ExtUIOp::create(b, b.getI32Type(), pair)};
 }

@@ -72,7 +72,11 @@ F32 decodeScale(KernelBuilder &b, mlir::FloatType type, I32 code);
 llvm::SmallVector<I32> encodeElements(KernelBuilder &b, mlir::FloatType element,
                                       llvm::ArrayRef<F32> values);
 
-/// Rounds an f32 to the code of a block scale in E4M3.
+/// The same for values that are no NaN, with the conversions of the chip.
+llvm::SmallVector<I32> encodeNumbers(KernelBuilder &b, mlir::FloatType element,
+                                     llvm::ArrayRef<F32> values);
+
+/// Rounds an f32 that is no NaN to the code of a block scale in E4M3.
 I32 encodeE4M3(KernelBuilder &b, F32 value);
 
 } // namespace kvq::kernel

@@ -39,8 +39,7 @@ void kvq::kernel::emitKernel(QuantizeOp op, OpBuilder &host,
     ArrayRef<I32> row = at.drop_back();
     I32 first = at.back() * chunk;
     Row from = input.row(row);
-    SmallVector<F32> values =
-        decodeElements(b, from.element, loadElements(b, from, first, chunk));
+    PackedValues values{from.element, loadElements(b, from, first, chunk)};
     StoredBlock block =
         quantizeBlock(b, format, op.getFourOverSix(), values, globalScale);
     storeElements(b, block.words, data.row(row), first);

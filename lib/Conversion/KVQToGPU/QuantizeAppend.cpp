@@ -38,8 +38,8 @@ void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
     I32 row = at[0], head = at[1], piece = at[2];
     places.whenPlaced(row, cache.pages(), [&](I32 page, I32 token) {
       Row from = input.row({row, head});
-      SmallVector<F32> values = decodeElements(
-          b, from.element, loadElements(b, from, piece * chunk, chunk));
+      PackedValues values{from.element,
+                          loadElements(b, from, piece * chunk, chunk)};
       auto store = [&](F32 globalScale) {
         StoredBlock block =
             quantizeBlock(b, format, op.getFourOverSix(), values, globalScale);

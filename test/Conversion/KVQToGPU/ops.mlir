@@ -15,8 +15,8 @@
 // CHECK-SAME: {align = 8 : i64, kind = "error_word", name = "error_word", read, write}
 // CHECK-SAME: {dim = 0 : i64, kind = "size", name = "output_size0", of = "output"}
 // CHECK-SAME: {kind = "scalar", name = "global_scale"}
-// CHECK: nvvm.convert.f4x2.to.f16x2
-// OTHER-NOT: nvvm.convert.f4x2.to.f16x2
+// CHECK: llvm.inline_asm {{.*}}cvt.rn.f16x2.e2m1x2
+// OTHER-NOT: e2m1x2
 // OTHER: nvvm.convert.f8x2.to.f16x2
 // CHECK: gpu.func @dequantize_nvfp4_1(
 
