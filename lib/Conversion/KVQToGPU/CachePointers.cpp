@@ -75,6 +75,20 @@ Ptr CachePointers::scale(I32 page, I32 head, I32 row, I32 column) const {
           (atColumn * bytes).extend());
 }
 
+Row CachePointers::scaleRow(I32 page, I32 token, I32 head,
+                            int64_t chunk) const {
+  assert(*type.getScaleLayout() == ScaleLayout::Linear && "scales in rows");
+  KernelBuilder &b = kernel->body();
+  FloatType element = getFormat().getScaleType();
+  SmallVector<I64> addresses(scalesStrides);
+  addresses.push_back(scalesPointer.address());
+  Row row{scale(page, head, token, b.i32(0)), element, I64(),
+          b.areMultiples(addresses, getAccessBytes(element, chunk)), I32()};
+  if (type.getScaleColumns() % chunk != 0)
+    row.size = b.i32(type.getScaleColumns());
+  return row;
+}
+
 Ptr CachePointers::scaleOfElement(I32 page, I32 token, I32 head, I32 d) const {
   int64_t block = getFormat().getBlockSize();
   if (getFormat().getBlockAxis() == BlockAxis::HeadDim)

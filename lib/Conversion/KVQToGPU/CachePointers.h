@@ -48,6 +48,10 @@ public:
   /// the row is the token.
   Ptr scale(I32 page, I32 head, I32 row, I32 column) const;
 
+  /// The scales of a token and head as a row that is accessed in chunks of
+  /// `chunk`. Only in the linear layout with blocks along head_dim.
+  Row scaleRow(I32 page, I32 token, I32 head, int64_t chunk) const;
+
   /// The address of the scale of an element. Only with block scales.
   Ptr scaleOfElement(I32 page, I32 token, I32 head, I32 d) const;
 

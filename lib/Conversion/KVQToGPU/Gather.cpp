@@ -1,7 +1,8 @@
 //===- Gather.cpp - The kernel of kvq.gather ------------------------------===//
 //
-// A thread copies 16 bytes of the data of a token and head, or clears them past
-// the end of the sequence, and its share of the scales.
+// Neighbouring threads copy neighbouring pieces of 16 bytes of the data of a
+// token and head, or clear them past the end of the sequence, and each a share
+// of the scales.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,15 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
+/// How many threads share a row of `chunks` pieces: each has up to four, and
+/// the pieces of two are a sector of memory.
+static int64_t getThreadsOfRow(int64_t chunks) {
+  for (int64_t threads = 2; threads < chunks; ++threads)
+    if (chunks % threads == 0 && chunks / threads <= 4)
+      return threads;
+  return chunks;
+}
+
 void kvq::kernel::emitKernel(GatherOp op, OpBuilder &host,
                              KernelTarget target) {
   CacheType type = op.getCache().getType();
@@ -21,6 +31,16 @@ void kvq::kernel::emitKernel(GatherOp op, OpBuilder &host,
   KernelBuilder &b = kernel.body();
   FloatType element = type.getFormat().getElementType();
   int64_t chunk = 16 * 8 / element.getWidth();
+  int64_t chunks = llvm::divideCeil(type.getHeadDim(), chunk);
+  int64_t threads = getThreadsOfRow(chunks);
+  int64_t columns = type.getScaleColumns();
+  unsigned scaleBits = columns ? type.getFormat().getScaleType().getWidth() : 0;
+  // Scales that lie side by side are copied as words.
+  int64_t scalesOfThread = llvm::divideCeil(columns, threads);
+  bool hasScaleWords = columns > 0 && columns % threads == 0 &&
+                       scalesOfThread * scaleBits % 32 == 0 &&
+                       type.getScaleLayout() == ScaleLayout::Linear;
+
   CachePointers cache(kernel, host, "cache_", op.getCache(), Access::Read,
                       chunk);
   BlockTable blockTable(kernel, op.getBlockTable(), type.getPageSize());
@@ -28,45 +48,53 @@ void kvq::kernel::emitKernel(GatherOp op, OpBuilder &host,
   Array data(kernel, "data", op.getData(), Access::Write, chunk);
   std::optional<Array> scales;
   if (op.getScales())
-    scales.emplace(kernel, "scales", op.getScales(), Access::Write);
+    scales.emplace(kernel, "scales", op.getScales(), Access::Write,
+                   hasScaleWords ? scalesOfThread : 1);
 
   auto fixed = [&](int64_t size) {
     return Size{b.i32(size), kernel.constant(size)};
   };
-  int64_t chunks = llvm::divideCeil(type.getHeadDim(), chunk);
   Size rows = data.size(1);
   Items items(kernel, {seqLens.size(0), rows, fixed(type.getNumHeads()),
-                       fixed(chunks)});
+                       fixed(threads)});
   items.forEach([&](ArrayRef<I32> at) {
-    I32 sequence = at[0], token = at[1], head = at[2], piece = at[3];
-    Row to = data.row({sequence, token, head});
-    unsigned scaleBits =
-        scales ? type.getFormat().getScaleType().getWidth() : 0;
-    // Writes what `load` returns for each scale of this thread.
-    auto storeScales = [&](function_ref<I32(I32 s)> load) {
-      if (!scales)
-        return;
-      b.loop(piece, b.i32(type.getScaleColumns()), chunks, [&](I32 s) {
-        b.storeBits(load(s), scales->element({sequence, token, head, s}),
-                    scaleBits);
-      });
-    };
+    ArrayRef<I32> row = at.drop_back();
+    I32 sequence = at[0], token = at[1], head = at[2], thread = at[3];
     auto copy = [&] {
       blockTable.whenPage(sequence, token, cache.pages(), [&](I32 page) {
         I32 offset = token % type.getPageSize();
-        storeElements(b,
-                      loadElements(b, cache.row(page, offset, head),
-                                   piece * chunk, chunk),
-                      to, piece * chunk);
-        storeScales([&](I32 s) {
-          return b.loadBits(cache.scale(page, head, offset, s), scaleBits);
+        Row from = cache.row(page, offset, head), to = data.row(row);
+        for (int64_t i = 0; i < chunks; i += threads) {
+          I32 first = (thread + i) * chunk;
+          storeElements(b, loadElements(b, from, first, chunk), to, first);
+        }
+        if (!scales)
+          return;
+        I32 first = thread * scalesOfThread;
+        if (hasScaleWords) {
+          Row fromScales = cache.scaleRow(page, offset, head, scalesOfThread);
+          return storeElements(
+              b, loadElements(b, fromScales, first, scalesOfThread),
+              scales->row(row), first);
+        }
+        b.loop(first, (first + scalesOfThread).min(columns), 1, [&](I32 s) {
+          b.storeBits(b.loadBits(cache.scale(page, head, offset, s), scaleBits),
+                      scales->element({sequence, token, head, s}), scaleBits);
         });
       });
     };
     auto clear = [&] {
+      Row to = data.row(row);
       SmallVector<I32> zeros(chunk * element.getWidth() / 32, b.i32(0));
-      storeElements(b, zeros, to, piece * chunk);
-      storeScales([&](I32) { return b.i32(0); });
+      for (int64_t i = 0; i < chunks; i += threads)
+        storeElements(b, zeros, to, (thread + i) * chunk);
+      if (!scales)
+        return;
+      I32 first = thread * scalesOfThread;
+      b.loop(first, (first + scalesOfThread).min(columns), 1, [&](I32 s) {
+        b.storeBits(b.i32(0), scales->element({sequence, token, head, s}),
+                    scaleBits);
+      });
     };
 
     I32 length = b.loadI32(seqLens.element(sequence));
