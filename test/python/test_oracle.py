@@ -11,7 +11,7 @@ import pytest
 
 from oracle import attention as att
 from oracle import cache as caches
-from oracle import cases, formats
+from oracle import cases, formats, rope
 
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 # (1 + m/8) * 2^(e - 7), or m/8 * 2^-6.
@@ -256,6 +256,32 @@ def test_copy_pages():
 #===------------------------------------------------------------------------===#
 # Attention
 #===------------------------------------------------------------------------===#
+
+
+@pytest.mark.parametrize("style", rope.STYLES)
+@pytest.mark.parametrize("pairs", (1, 3, 4))
+def test_rope(style, pairs):
+    """Against complex numbers, on values for which f32 is exact."""
+    random = np.random.default_rng(pairs)
+    x = random.integers(-9, 10, (3, 2, 8)).astype(np.float32)
+    cos, sin = random.integers(-3, 4, (2, 3, pairs)).astype(np.float32)
+    found = rope.rotate(x, cos, sin, style)
+    for i in range(pairs):
+        a, b = (i, i + pairs) if style == "rotate_half" else (2 * i, 2 * i + 1)
+        turned = (x[..., a] + 1j * x[..., b]) * (cos + 1j * sin)[:, None, i]
+        np.testing.assert_array_equal(found[..., a], turned.real)
+        np.testing.assert_array_equal(found[..., b], turned.imag)
+    np.testing.assert_array_equal(found[..., 2 * pairs:], x[..., 2 * pairs:])
+
+
+def test_rope_rounds_each_product():
+    """A contracted product would leave the error of the other one."""
+    x = np.full((1, 1, 2), 1 + 2.0**-12, np.float32)
+    table = x[:, 0, :1]
+    assert rope.rotate(x, table, table)[0, 0, 0] == 0
+    nan = np.array([[[-np.nan, 1]]], np.float32)
+    found = rope.rotate(nan, table, table).view(np.uint32)
+    assert (found == 0x7FC00000).all()
 
 
 def naive(q, keys, values, scale, sees, softcap, sink):

@@ -213,6 +213,11 @@ SmallVector<F32> kvq::kernel::decodeElements(KernelBuilder &b,
   return values;
 }
 
+F32 kvq::kernel::loadElement(KernelBuilder &b, const Row &row, I32 at) {
+  I32 bits = b.loadBits(getElement(row, at), getWidth(row));
+  return decodeElements(b, row.element, bits).front();
+}
+
 F32 kvq::kernel::decodeScale(KernelBuilder &b, FloatType type, I32 code) {
   if (isa<Float8E8M0FNUType>(type)) {
     // The byte is f32's exponent. 0 is 2^-127, which is subnormal there, and

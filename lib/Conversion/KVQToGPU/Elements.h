@@ -63,6 +63,9 @@ llvm::SmallVector<F32> decodeElements(KernelBuilder &b, mlir::FloatType element,
 /// float.
 F32 decodeScale(KernelBuilder &b, mlir::FloatType type, I32 code);
 
+/// Loads and decodes one element of f32, f16 or bf16.
+F32 loadElement(KernelBuilder &b, const Row &row, I32 at);
+
 //===----------------------------------------------------------------------===//
 // Encoding
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 
 #include "BlockCodec.h"
 #include "Kernels.h"
+#include "RotatedRows.h"
 #include "RowPlaces.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,10 +22,12 @@ void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
   std::string name = "quantize_append_" + getName(type);
   if (op.getFourOverSix())
     name += "_four_over_six";
+  if (op.getCos())
+    name += "_rope";
   KernelLaunch kernel(host, target.module, target.chip, op, name);
   KernelBuilder &b = kernel.body();
   int64_t chunk = getChunk(format);
-  Array input(kernel, "input", op.getInput(), Access::Read, chunk);
+  RotatedRows input(kernel, "", op, chunk);
   CachePointers cache(kernel, host, "cache_", op.getCache(), Access::Write,
                       chunk);
   RowPlaces places(kernel, op, type);
@@ -32,14 +35,12 @@ void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
   auto fixed = [&](int64_t size) {
     return Size{b.i32(size), kernel.constant(size)};
   };
-  Items items(kernel, {input.size(0), fixed(type.getNumHeads()),
+  Items items(kernel, {input.rows(), fixed(type.getNumHeads()),
                        fixed(llvm::divideCeil(type.getHeadDim(), chunk))});
   items.forEach([&](ArrayRef<I32> at) {
     I32 row = at[0], head = at[1], piece = at[2];
     places.whenPlaced(row, cache.pages(), [&](I32 page, I32 token) {
-      Row from = input.row({row, head});
-      PackedValues values{from.element,
-                          loadElements(b, from, piece * chunk, chunk)};
+      PackedValues values = input.load(row, head, piece * chunk);
       auto store = [&](F32 globalScale) {
         StoredBlock block =
             quantizeBlock(b, format, op.getFourOverSix(), values, globalScale);

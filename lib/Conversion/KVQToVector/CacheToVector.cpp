@@ -2,6 +2,7 @@
 
 #include "Patterns.h"
 #include "QuantizeRow.h"
+#include "RotateRow.h"
 #include "kvq/Dialect/KVQ/Transforms/CacheAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -101,13 +102,13 @@ struct QuantizeAppendToVector : public ToVectorPattern<QuantizeAppendOp> {
                          cache.emitScaleIndices(b, b.getLoc(), place.page, head,
                                                 place.offset, s));
                };
+               auto load = [&](Value d, int64_t lanes) {
+                 return loadRotated(b, op, row, head, d, lanes);
+               };
                emitQuantizeRow(b, cache.getFormat(), op.getFourOverSix(),
                                cache.getGlobalScale(), headDim,
-                               {op.getInput(),
-                                {row, head},
-                                cache.getData(),
-                                getRowIndices(cache, place, head),
-                                storeScale});
+                               {load, cache.getData(),
+                                getRowIndices(cache, place, head), storeScale});
              });
   }
 };

@@ -89,23 +89,19 @@ void kvq::detail::emitQuantizeRow(VectorBuilder &b, KVFormatInterface format,
                                   bool fourOverSix, Value globalScale,
                                   Value size, const QuantizeRow &row) {
   Location loc = b.getLoc();
-  auto load = [&](Value d, int64_t lanes) {
-    return b.toF32(
-        loadRun(b, row.input, withIndex(row.inputIndices, d), lanes));
-  };
   auto encode = [&](Value d, Value values, Value scale) {
     storeRun(b, format.emitEncode(b, loc, values, scale, globalScale), row.data,
              withIndex(row.dataIndices, d));
   };
   if (!format.hasBlockScale()) {
     emitRuns(b, size, 16, [&](Value d, int64_t lanes) {
-      encode(d, load(d, lanes), /*scale=*/{});
+      encode(d, row.load(d, lanes), /*scale=*/{});
     });
     return;
   }
   int64_t block = format.getBlockSize();
   b.loop(b.index(0), size, block, [&](Value d) {
-    Value values = load(d, block);
+    Value values = row.load(d, block);
     Value largest = emitLargestMagnitude(b, values);
     Value scale = format.emitBlockScale(b, loc, largest, globalScale,
                                         format.getLargestMagnitude());

@@ -8,11 +8,12 @@
 
 namespace kvq::detail {
 
-/// A row of values to quantize and where its elements go: memrefs with the
-/// indices of the row, to which that of an element or block is appended.
+/// A row of values to quantize and where its elements go.
 struct QuantizeRow {
-  mlir::Value input;
-  llvm::SmallVector<mlir::Value> inputIndices;
+  /// Loads `lanes` values from `d` on in f32.
+  llvm::function_ref<mlir::Value(mlir::Value d, int64_t lanes)> load;
+  /// The memref of the elements with the indices of the row, to which that of
+  /// an element is appended.
   mlir::Value data;
   llvm::SmallVector<mlir::Value> dataIndices;
   /// Stores the scale of block `s`.

@@ -20,10 +20,12 @@ struct QuantizeToVector : public ToVectorPattern<QuantizeOp> {
       auto storeScale = [&](Value s, Value scale) {
         b.store(scale, op.getScales(), withIndex(row, s));
       };
+      auto load = [&](Value d, int64_t lanes) {
+        return b.toF32(loadRun(b, op.getInput(), withIndex(row, d), lanes));
+      };
       emitQuantizeRow(b, op.getFormat(), op.getFourOverSix(),
                       op.getGlobalScale(), size,
-                      {op.getInput(), llvm::to_vector(row), op.getData(),
-                       llvm::to_vector(row), storeScale});
+                      {load, op.getData(), llvm::to_vector(row), storeScale});
     });
   }
 };

@@ -88,6 +88,24 @@ func.func @quantize_append(%k: !k, %x: memref<?x8x128xbf16>, %slots: memref<?xi6
 
 // -----
 
+!k = !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>
+
+// Half of the channels rotate, by vectors of a block: one of each half.
+// CHECK-LABEL: func.func @rope(
+// CHECK:         scf.for
+// CHECK:           scf.if %{{.*}} -> (vector<16xf32>)
+// CHECK-COUNT-2:     vector.load {{.*}} : memref<?x8x128xf16>, vector<16xf16>
+// CHECK-COUNT-2:     vector.load {{.*}} : memref<?x32xf32>, vector<16xf32>
+// CHECK:           } else {
+// CHECK:             vector.load {{.*}} : memref<?x8x128xf16>, vector<16xf16>
+// CHECK:           vector.reduction <maxui>
+func.func @rope(%k: !k, %x: memref<?x8x128xf16>, %slots: memref<?xi64>, %cos: memref<?x32xf32>, %sin: memref<?x32xf32>) {
+  kvq.quantize_append ins(%x : memref<?x8x128xf16>) into(%k : !k) slot_mapping(%slots : memref<?xi64>) rope(%cos, %sin : memref<?x32xf32>, memref<?x32xf32>)
+  return
+}
+
+// -----
+
 !k = !kvq.cache<key, 16x8x96, mxfp4, HND, linear>
 
 // CHECK-LABEL: func.func @copies(

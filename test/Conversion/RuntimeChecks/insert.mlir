@@ -30,6 +30,14 @@ func.func @quantize_append(%x: memref<?x2x32xf32>, %k: !k, %slots: memref<?xi32>
   return
 }
 
+// CHECK-LABEL: func @rope
+// CHECK-COUNT-3: func.call @kvq_check_size
+// CHECK: kvq.quantize_append
+func.func @rope(%x: memref<?x2x32xf32>, %k: !k, %slots: memref<?xi32>, %cos: memref<?x16xf32>, %sin: memref<?x16xf32>) {
+  kvq.quantize_append ins(%x : memref<?x2x32xf32>) into(%k : !k) slot_mapping(%slots : memref<?xi32>) rope(%cos, %sin : memref<?x16xf32>, memref<?x16xf32>)
+  return
+}
+
 // CHECK: func @kvq_report
 // CHECK-SAME: #llvm.linkage<weak>
 // CHECK: func private @kvq_check_slots_i32

@@ -46,9 +46,11 @@ func.func @chain(%x: tensor<5x8x128xf32>, %g: f32, %k: !k, %slots: tensor<5xi64>
 
 // Attributes and segments survive on every op that writes a handle.
 // CHECK-LABEL: func @writers
-func.func @writers(%x: tensor<5x8x128xf32>, %k: !k, %bt: tensor<2x4xi32>, %pos: tensor<5xi32>, %seq: tensor<5xi32>, %src: tensor<2xi32>, %dst: memref<2xi32>) {
+func.func @writers(%x: tensor<5x8x128xf32>, %k: !k, %bt: tensor<2x4xi32>, %pos: tensor<5xi32>, %seq: tensor<5xi32>, %src: tensor<2xi32>, %dst: memref<2xi32>, %cos: tensor<5x64xf32>, %sin: tensor<5x64xf32>) {
   // CHECK: kvq.quantize_append ins(%{{.*}} : memref<5x8x128xf32{{.*}}>) into(%{{.*}}) block_table(%{{.*}} : memref<2x4xi32{{.*}}>) positions(%{{.*}} : memref<5xi32{{.*}}>) batch_indices(%{{.*}} : memref<5xi32{{.*}}>) {four_over_six, keep = 1 : i64, rounding = #kvq<rounding fast>}
   kvq.quantize_append ins(%x : tensor<5x8x128xf32>) into(%k : !k) block_table(%bt : tensor<2x4xi32>) positions(%pos : tensor<5xi32>) batch_indices(%seq : tensor<5xi32>) {four_over_six, keep = 1 : i64, rounding = #kvq<rounding fast>}
+  // CHECK: kvq.quantize_append ins(%{{.*}}) into(%{{.*}}) block_table(%{{.*}}) positions(%{{.*}}) batch_indices(%{{.*}}) rope(%{{.*}}, %{{.*}} : memref<5x64xf32{{.*}}>, memref<5x64xf32{{.*}}>) {rope_style = #kvq<rope_style interleaved>}
+  kvq.quantize_append ins(%x : tensor<5x8x128xf32>) into(%k : !k) block_table(%bt : tensor<2x4xi32>) positions(%pos : tensor<5xi32>) batch_indices(%seq : tensor<5xi32>) rope(%cos, %sin : tensor<5x64xf32>, tensor<5x64xf32>) {rope_style = #kvq<rope_style interleaved>}
   // CHECK: kvq.copy_pages from(%{{.*}}) to(%{{.*}}) src_pages(%{{.*}} : memref<2xi32{{.*}}>) dst_pages(%{{.*}} : memref<2xi32>)
   kvq.copy_pages from(%k) to(%k) src_pages(%src : tensor<2xi32>) dst_pages(%dst : memref<2xi32>) : !k
   return

@@ -110,6 +110,24 @@ func.func @quantize_append(%k: !k8, %x: memref<?x8x128xbf16>, %bt: memref<?x?xi3
   return
 }
 
+// The channels below 32 rotate, in pairs of neighbours.
+// CHECK-LABEL: func @rope
+func.func @rope(%k: !k8, %x: memref<?x8x128xbf16>, %slots: memref<?xi32>, %cos: memref<?x16xf32>, %sin: memref<?x16xf32>) {
+  // CHECK: arith.cmpi slt, %{{.*}}, %c32
+  // CHECK: scf.if %{{.*}} -> (f32) {
+  // CHECK:   %[[PAIR:.*]] = arith.divui %{{.*}}, %c2
+  // CHECK:   %[[FIRST:.*]] = arith.muli %[[PAIR]], %c2
+  // CHECK:   %[[SECOND:.*]] = arith.addi %[[FIRST]], %c1
+  // CHECK:   memref.load %{{.*}}[%{{.*}}, %{{.*}}, %[[FIRST]]] : memref<?x8x128xbf16>
+  // CHECK:   memref.load %{{.*}}[%{{.*}}, %{{.*}}, %[[SECOND]]] : memref<?x8x128xbf16>
+  // CHECK:   memref.load %{{.*}}[%{{.*}}, %[[PAIR]]] : memref<?x16xf32>
+  // CHECK:   memref.load %{{.*}}[%{{.*}}, %[[PAIR]]] : memref<?x16xf32>
+  // CHECK: } else {
+  // CHECK:   memref.load %{{.*}} : memref<?x8x128xbf16>
+  kvq.quantize_append ins(%x : memref<?x8x128xbf16>) into(%k : !k8) slot_mapping(%slots : memref<?xi32>) rope(%cos, %sin : memref<?x16xf32>, memref<?x16xf32>) {rope_style = #kvq<rope_style interleaved>}
+  return
+}
+
 // A handle that is made here is looked through.
 // CHECK-LABEL: func @copy_pages
 // CHECK-SAME:    %[[D:.*]]: memref<?x16x8x128xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>

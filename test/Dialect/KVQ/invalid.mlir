@@ -365,6 +365,94 @@ func.func @quantize_append_slots_type(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %
 
 // -----
 
+func.func @rope_of_values(%k: !kvq.cache<value, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>) {
+  // expected-error @+1 {{has rope with a handle of type '!kvq.cache<value, 16x8x128, fp8, NHD>', accepted are handles of keys}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<value, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<4x64xf32>, memref<4x64xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_rows(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<3x64xf32>) {
+  // expected-error @+1 {{cos has shape [3, 64], expected [4, ?] (one row per row of the input)}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<3x64xf32>, memref<3x64xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_sin_rows(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>, %t: memref<3x64xf32>) {
+  // expected-error @+1 {{sin has shape [3, 64], expected [4, 64] (one row per row of the input, columns as cos)}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %t : memref<4x64xf32>, memref<3x64xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_sin_columns(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>, %t: memref<4x32xf32>) {
+  // expected-error @+1 {{sin has shape [4, 32], expected [4, 64] (one row per row of the input, columns as cos)}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %t : memref<4x64xf32>, memref<4x32xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_wide(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x65xf32>) {
+  // expected-error @+1 {{cos has shape [4, 65], expected a static number of columns from 1 to 64 (pairs of channels of a head)}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<4x65xf32>, memref<4x65xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_empty(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x0xf32>) {
+  // expected-error @+1 {{cos has shape [4, 0], expected a static number of columns from 1 to 64 (pairs of channels of a head)}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<4x0xf32>, memref<4x0xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_dynamic(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x?xf32>) {
+  // expected-error @+1 {{cos has shape [4, ?], expected a static number of columns from 1 to 64}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<4x?xf32>, memref<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_dynamic_sin(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>, %t: memref<4x?xf32>) {
+  // expected-error @+1 {{sin has shape [4, ?], expected a static number of columns from 1 to 64}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %t : memref<4x64xf32>, memref<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_type(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf16>) {
+  // expected-error @+1 {{must be rank-2 tensor or memref of f32}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) rope(%c, %c : memref<4x64xf16>, memref<4x64xf16>)
+  return
+}
+
+// -----
+
+func.func @rope_style_alone(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>) {
+  // expected-error @+1 {{has rope_style without rope}}
+  kvq.quantize_append ins(%x : memref<4x8x128xf16>) into(%k : !kvq.cache<key, 16x8x128, fp8, NHD>) slot_mapping(%s : memref<4xi32>) {rope_style = #kvq<rope_style interleaved>}
+  return
+}
+
+// -----
+
+func.func @rope_one_table(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %x: memref<4x8x128xf16>, %s: memref<4xi32>, %c: memref<4x64xf32>) {
+  // expected-error @+1 {{has rope with one table, expected cos and sin}}
+  "kvq.quantize_append"(%x, %k, %s, %c) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1, 0>}> : (memref<4x8x128xf16>, !kvq.cache<key, 16x8x128, fp8, NHD>, memref<4xi32>, memref<4x64xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @copy_pages(%k: !kvq.cache<key, 16x8x128, fp8, NHD>, %a: memref<3xi32>, %b: memref<4xi32>) {
   // expected-error @+1 {{dst_pages has shape [4], expected [3] (one per entry of src_pages)}}
   kvq.copy_pages from(%k) to(%k) src_pages(%a : memref<3xi32>) dst_pages(%b : memref<4xi32>) : !kvq.cache<key, 16x8x128, fp8, NHD>

@@ -91,6 +91,16 @@ func.func @quantize_append(%k: !kn, %x: tensor<?x8x128xbf16>, %slots: memref<?xi
   return
 }
 
+// CHECK-LABEL: func @rope
+func.func @rope(%k: !kn, %x: tensor<?x8x128xbf16>, %slots: memref<?xi32>, %cos: tensor<?x64xf32>, %sin: memref<?x64xf32>, %c: memref<4x8xf32>, %y: tensor<4x8x128xf32>) {
+  // CHECK: slot_mapping(%{{.*}} : memref<?xi32>) rope(%{{.*}}, %{{.*}} : tensor<?x64xf32>, memref<?x64xf32>)
+  // CHECK-NOT: rope_style
+  kvq.quantize_append ins(%x : tensor<?x8x128xbf16>) into(%k : !kn) slot_mapping(%slots : memref<?xi32>) rope(%cos, %sin : tensor<?x64xf32>, memref<?x64xf32>)
+  // CHECK: rope(%[[C:.*]], %[[C]] : memref<4x8xf32>, memref<4x8xf32>) {rope_style = #kvq<rope_style interleaved>}
+  kvq.quantize_append ins(%y : tensor<4x8x128xf32>) into(%k : !kn) slot_mapping(%slots : memref<?xi32>) rope(%c, %c : memref<4x8xf32>, memref<4x8xf32>) {rope_style = #kvq<rope_style interleaved>}
+  return
+}
+
 // CHECK-LABEL: func @copy_pages
 func.func @copy_pages(%k: !kn, %i: tensor<?xi32>, %j: tensor<?xi32>) {
   // CHECK: kvq.copy_pages from(%{{.*}}) to(%{{.*}}) src_pages(%{{.*}} : tensor<?xi32>) dst_pages(%{{.*}} : tensor<?xi32>) : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>

@@ -3,6 +3,7 @@
 """Every byte of a cache after the operations that write it: those of the oracle
 in the written slots, and what was there before everywhere else."""
 
+import itertools
 import os
 import sys
 
@@ -12,7 +13,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 from compare import rounded
 from oracle import cache as caches
-from oracle import formats
+from oracle import formats, rope
 from pairs import all_pairs
 from placement import ELEMENTS, PLACEMENTS, Placed, as_elements
 from program import TARGETS, Program
@@ -24,6 +25,9 @@ DOMAINS = {
     "head_dim": (16, 64, 80, 128, 576),
     "side": ("key", "value"),
     "op": ("append", "quantize_append", "four_over_six"),
+    # A style, and the pairs of channels that rotate: all that there are, half
+    # of them, or a number that is odd.
+    "rope": (None, *itertools.product(rope.STYLES, ("all", "half", "odd"))),
     "addressing": ("i32", "i64", "positions", "batch_indices"),
     "input": ("f32", "f16", "bf16"),
     "kv_layout": caches.KV_LAYOUTS,
@@ -43,6 +47,9 @@ def is_legal(case):
     if layout == "interleaved_4" and page and page % 4:
         return False
     if layout == "blocked_128x4" and page and page % 128:
+        return False
+    if case.get("rope") and (case.get("side") == "value"
+                             or case.get("op") == "append"):
         return False
     if fmt and layout != "linear" and not fmt.block:
         return False
@@ -70,6 +77,15 @@ def values_of_all_kinds(random, shape):
     whole = np.repeat(random.integers(0, 10, blocks), 16, -1)
     x = np.where(whole == 0, np.copysign(np.float32(0), x), x)
     return np.where(whole == 1, x * np.float32(1e-36), x).astype(np.float32)
+
+
+def rope_tables(random, rows, pairs):
+    """Cosines and sines, among them zeros, a subnormal and what is no cosine."""
+    angles = random.uniform(0, 7, (rows, pairs)).astype(np.float32)
+    special = np.float32([0, -0.0, 1, -1, 1e-40, np.inf, np.nan, 1e30])
+    return [np.where(random.random(angles.shape) < 0.03,
+                     random.choice(special, angles.shape), function(angles))
+            for function in (np.cos, np.sin)]
 
 
 class Written:
@@ -107,6 +123,11 @@ class Written:
             self.padding[[1, 4]] = True
         self.slots = np.where(self.padding, [-1, -7, -(2**31), -2, -3, -1][:n], slots)
         self.set_positions(random)
+        self.tables = None
+        if config["rope"]:
+            pairs = {"all": cache.head_dim // 2, "half": cache.head_dim // 4,
+                     "odd": cache.head_dim // 8 + 1 | 1}[config["rope"][1]]
+            self.tables = rope_tables(random, n, pairs)
 
     def set_positions(self, random):
         """A table, positions and sequences that lead to the same slots."""
@@ -155,8 +176,15 @@ class Written:
             element = "i64" if array.dtype == np.int64 else "i32"
             value, type = p.array(operand, kind, element, array, dynamic)
             text += f" {operand}({value} : {type})"
-        if config["op"] == "four_over_six":
-            text += " {four_over_six}"
+        attributes = ["four_over_six"] if config["op"] == "four_over_six" else []
+        if self.tables:
+            (cos, cos_type), (sin, sin_type) = (
+                p.array(name, kind, "f32", table, first)
+                for name, table in zip(("cos", "sin"), self.tables))
+            text += f" rope({cos}, {sin} : {cos_type}, {sin_type})"
+            attributes.append(f"rope_style = #kvq<rope_style {config['rope'][0]}>")
+        if attributes:
+            text += f" {{{', '.join(attributes)}}}"
         p.emit(text)
         return p
 
@@ -171,8 +199,11 @@ class Written:
         return operands
 
     def quantized(self):
-        return formats.quantize(self.cache.fmt, self.rows.astype(np.float32),
-                                self.cache.g, self.config["op"] == "four_over_six")
+        rows = self.rows.astype(np.float32)
+        if self.tables:
+            rows = rope.rotate(rows, *self.tables, self.config["rope"][0])
+        return formats.quantize(self.cache.fmt, rows, self.cache.g,
+                                self.config["op"] == "four_over_six")
 
     def write(self):
         """The oracle's write, into the pools."""

@@ -1,6 +1,6 @@
 # RUN: %pytest %s
 # REQUIRES: python
-"""Reading does not depend on the control word of the process: flush to zero
+"""Reading and rotating do not depend on the control word of the process: flush to zero
 and denormals are zero, which a library may have set."""
 
 import os
@@ -8,13 +8,14 @@ import platform
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
-from oracle import formats
+from oracle import formats, rope
 from placement import TOKEN_FORMATS, TokenCache
-from program import TARGETS
+from program import TARGETS, Program
 from test_attention_edges import Given, GivenCase, filled
 from test_plain_ops import check_all_bytes
 
@@ -101,3 +102,32 @@ def test_attention(name, target, flushing, tmp_path):
     # Attention that is nearly uniform would hide wrong logits.
     assert np.abs(out[1] - out[1, :, :1]).max() > 0
     case.check(target, tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("style", rope.STYLES)
+def test_rope(style, target, flushing, tmp_path):
+    """Products and sums that are subnormal in f32, seen in bf16, which has the
+    same."""
+    random = np.random.default_rng(5)
+    shape, kind = (16, 1, 64), "!kvq.cache<key, 16x1x64, bf16, NHD>"
+    x, cos, sin = (
+        (random.standard_normal(s) * 2.0 ** random.integers(-70, -60, s)
+         * random.integers(0, 2, s)).astype(np.float32)
+        for s in (shape, (16, 32), (16, 32)))
+    p, data_type = Program(), "memref<?x16x1x64xbf16>"
+    data = p.argument("data", data_type, np.zeros((1, *shape), np.uint16), True)
+    cache = p.define("k", f"kvq.make_cache data({data} : {data_type}) : {kind}")
+    arrays = {"x": x, "cos": cos, "sin": sin}
+    (x_, xt), (c, ct), (s, st) = (p.array(name, "memref", "f32", array)
+                                  for name, array in arrays.items())
+    slots, t = p.array("slots", "memref", "i32", np.arange(16, dtype=np.int32))
+    p.emit(f"kvq.quantize_append ins({x_} : {xt}) into({cache} : {kind}) "
+           f"slot_mapping({slots} : {t}) rope({c}, {s} : {ct}, {st}) "
+           f"{{rope_style = #kvq<rope_style {style}>}}")
+    found = p.run(target, tmp_path)[data].view(np.uint16)
+    rotated = rope.rotate(x, cos, sin, style)
+    tiny = (rotated != 0) & (np.abs(rotated) < 2.0**-126)
+    assert 0.1 < tiny.mean() < 0.9
+    expected = rotated.astype(ml_dtypes.bfloat16).view(np.uint16)
+    np.testing.assert_array_equal(found, expected.reshape(found.shape))

@@ -3,10 +3,15 @@
 // Attributes and types travel as their text, which is stable under the
 // version written here.
 //
+// | version | what it added |
+// |---|---|
+// | 1.1 | `rope_style` of quantize_append |
+//
 //===----------------------------------------------------------------------===//
 
 #include "KVQBytecode.h"
 #include "kvq/Dialect/KVQ/IR/KVQDialect.h"
+#include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "mlir/Bytecode/BytecodeImplementation.h"
 
 using namespace mlir;
@@ -25,7 +30,7 @@ struct KVQDialectVersion : public DialectVersion {
 /// The version this build writes. A reader takes every version of the same
 /// major number that is not newer.
 constexpr uint64_t majorVersion = 1;
-constexpr uint64_t minorVersion = 0;
+constexpr uint64_t minorVersion = 1;
 
 struct KVQBytecodeInterface : public BytecodeDialectInterface {
   explicit KVQBytecodeInterface(Dialect *dialect)
@@ -56,4 +61,40 @@ struct KVQBytecodeInterface : public BytecodeDialectInterface {
 
 void kvq::addBytecodeInterface(KVQDialect &dialect) {
   dialect.addInterfaces<KVQBytecodeInterface>();
+}
+
+//===----------------------------------------------------------------------===//
+// Properties that changed
+//===----------------------------------------------------------------------===//
+
+/// The minor version of the dialect that a file was written with.
+static uint64_t getMinorVersion(DialectBytecodeReader &reader) {
+  FailureOr<const DialectVersion *> version =
+      reader.getDialectVersion<KVQDialect>();
+  // Without a version the producer was this build.
+  if (failed(version))
+    return minorVersion;
+  return static_cast<const KVQDialectVersion *>(*version)->minor;
+}
+
+void QuantizeAppendOp::writeProperties(DialectBytecodeWriter &writer) {
+  const Properties &properties = getProperties();
+  writer.writeOptionalAttribute(properties.four_over_six);
+  writer.writeOptionalAttribute(properties.rounding);
+  writer.writeOptionalAttribute(properties.rope_style);
+  writer.writeSparseArray(ArrayRef(properties.operandSegmentSizes));
+}
+
+LogicalResult QuantizeAppendOp::readProperties(DialectBytecodeReader &reader,
+                                               OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readOptionalAttribute(properties.four_over_six)) ||
+      failed(reader.readOptionalAttribute(properties.rounding)))
+    return failure();
+  if (getMinorVersion(reader) >= 1 &&
+      failed(reader.readOptionalAttribute(properties.rope_style)))
+    return failure();
+  // Segments that a version did not have are last, and empty.
+  return reader.readSparseArray(
+      MutableArrayRef(properties.operandSegmentSizes));
 }

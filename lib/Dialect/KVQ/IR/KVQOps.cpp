@@ -350,6 +350,41 @@ LogicalResult AppendOp::verify() {
 
 SmallVector<Value> AppendOp::getWrittenCaches() { return {getCache()}; }
 
+/// Checks the rotary position embedding of an append.
+static LogicalResult checkRope(QuantizeAppendOp op) {
+  Value cos = op.getCos(), sin = op.getSin();
+  if (!cos && !sin) {
+    if (op.getRopeStyle() == RopeStyle::RotateHalf)
+      return success();
+    return op.emitOpError("has rope_style without rope");
+  }
+  if (!cos || !sin)
+    return op.emitOpError() << "has rope with one table, expected cos and sin";
+  CacheType cache = op.getCache().getType();
+  if (cache.getSide() != Side::Key)
+    return op.emitOpError() << "has rope with a handle of type " << cache
+                            << ", accepted are handles of keys";
+  int64_t rows = getShaped(op.getInput()).getDimSize(0);
+  if (failed(checkShape(op, "cos", cos, {rows, ShapedType::kDynamic},
+                        "one row per row of the input")) ||
+      failed(checkShape(op, "sin", sin, {rows, getShaped(cos).getDimSize(1)},
+                        "one row per row of the input, columns as cos")))
+    return failure();
+  int64_t most = cache.getHeadDim() / 2;
+  for (auto [name, table] : {std::pair("cos", cos), std::pair("sin", sin)})
+    if (int64_t pairs = getShaped(table).getDimSize(1);
+        pairs < 1 || pairs > most)
+      return op.emitOpError()
+             << name << " has shape " << toString(getShaped(table).getShape())
+             << ", expected a static number of columns from 1 to " << most
+             << " (pairs of channels of a head)";
+  return success();
+}
+
+int64_t QuantizeAppendOp::getNumRotated() {
+  return getCos() ? 2 * getShaped(getCos()).getDimSize(1) : 0;
+}
+
 LogicalResult QuantizeAppendOp::verify() {
   CacheType cache = getCache().getType();
   if (failed(checkRowBlocks(*this, cache.getFormat())) ||
@@ -357,7 +392,8 @@ LogicalResult QuantizeAppendOp::verify() {
       failed(checkShape(
           *this, "input", getInput(),
           {ShapedType::kDynamic, cache.getNumHeads(), cache.getHeadDim()},
-          "rows x heads x head_dim of the handle", getCache())))
+          "rows x heads x head_dim of the handle", getCache())) ||
+      failed(checkRope(*this)))
     return failure();
   return checkAddressing(*this, getInput(), getSlotMapping(), getPositions(),
                          getBlockTable(), getBatchIndices());

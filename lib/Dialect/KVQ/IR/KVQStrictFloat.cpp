@@ -70,3 +70,41 @@ Value kvq::emitStrictRound(OpBuilder &b, Location loc, Value value) {
   Value isSmall = arith::AndIOp::create(b, loc, isBelow, isAbove);
   return arith::SelectOp::create(b, loc, isSmall, small, normal);
 }
+
+Value kvq::emitStrictNarrow(OpBuilder &b, Location loc, Value value) {
+  Type like = value.getType();
+  Type i32 = getTypeLike(like, b.getI32Type());
+  Type i64 = getTypeLike(like, b.getI64Type());
+  auto integer = [&](int64_t bits) {
+    return getConstant(b, loc, like, b.getI64IntegerAttr(bits));
+  };
+  auto constant = [&](double value) {
+    return getConstant(b, loc, like, b.getF64FloatAttr(value));
+  };
+  Value bits = arith::BitcastOp::create(b, loc, i64, value);
+  Value magnitude = arith::AndIOp::create(
+      b, loc, bits, integer(std::numeric_limits<int64_t>::max()));
+  // In units of 2^-149 a subnormal is an integer, and the fraction of the sum
+  // with a number whose last place is 1.
+  Value scaled = arith::MulFOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, like, magnitude),
+      constant(0x1p149));
+  Value shifted = arith::AddFOp::create(b, loc, scaled, constant(0x1p52));
+  Value fraction = arith::TruncIOp::create(
+      b, loc, i32, arith::BitcastOp::create(b, loc, i64, shifted));
+  Value sign = arith::TruncIOp::create(
+      b, loc, i32, arith::ShRUIOp::create(b, loc, bits, integer(32)));
+  sign = arith::AndIOp::create(
+      b, loc, sign, getConstant(b, loc, like, b.getI32IntegerAttr(INT32_MIN)));
+  Value small = arith::OrIOp::create(b, loc, sign, fraction);
+  Value normal = arith::BitcastOp::create(
+      b, loc, i32,
+      arith::TruncFOp::create(b, loc, getTypeLike(like, b.getF32Type()),
+                              value));
+  Value isSmall =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, magnitude,
+                            integer(llvm::bit_cast<int64_t>(0x1p-126)));
+  return arith::BitcastOp::create(
+      b, loc, getTypeLike(like, b.getF32Type()),
+      arith::SelectOp::create(b, loc, isSmall, small, normal));
+}

@@ -2,6 +2,7 @@
 
 #include "DecomposePatterns.h"
 #include "EmitBlock.h"
+#include "kvq/Dialect/KVQ/IR/KVQRope.h"
 #include "kvq/Dialect/KVQ/Transforms/CacheAccess.h"
 #include "kvq/Dialect/KVQ/Transforms/LoopBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +33,33 @@ static void emitRows(LoopBuilder &b, OpTy op, Value rows,
                                     target, pageSize));
     });
   });
+}
+
+/// Emits channel `d` of a head of a row of the input in f32, rotated if the
+/// operation rotates it.
+static Value emitChannel(LoopBuilder &b, QuantizeAppendOp op, Value row,
+                         Value head, Value d) {
+  auto load = [&](Value channel) {
+    return b.toF32(b.load(op.getInput(), {row, head, channel}));
+  };
+  int64_t rotated = op.getNumRotated();
+  if (rotated == 0)
+    return load(d);
+  auto rotate = [&]() -> Value {
+    bool isInterleaved = op.getRopeStyle() == RopeStyle::Interleaved;
+    Value two = b.index(2), pairs = b.index(rotated / 2);
+    Value pair = isInterleaved ? b.div(d, two) : b.rem(d, pairs);
+    Value first = isInterleaved ? b.mul(pair, two) : pair;
+    Value second = b.add(first, isInterleaved ? b.index(1) : pairs);
+    auto [y0, y1] = emitRotation(b, b.getLoc(), load(first), load(second),
+                                 b.load(op.getCos(), {row, pair}),
+                                 b.load(op.getSin(), {row, pair}));
+    return b.select(b.isLess(d, second), y0, y1);
+  };
+  if (rotated == op.getCache().getType().getHeadDim())
+    return rotate();
+  return b.choose(b.isLess(d, b.index(rotated)), b.getF32Type(), rotate,
+                  [&]() -> Value { return load(d); });
 }
 
 /// A zero whose byte is 0, for types whose value 0.0 is another byte or none.
@@ -80,9 +108,7 @@ struct DecomposeQuantizeAppend : public DecomposePattern<QuantizeAppendOp> {
     Value headDim = b.index(cache.getType().getHeadDim());
     emitRows(b, op, b.size(op.getInput(), 0), [&](Value row, TokenPlace place) {
       b.loop(b.index(0), heads, [&](Value head) {
-        auto load = [&](Value d) {
-          return b.toF32(b.load(op.getInput(), {row, head, d}));
-        };
+        auto load = [&](Value d) { return emitChannel(b, op, row, head, d); };
         auto storeElement = [&](Value d, Value element) {
           b.store(element, cache.getData(),
                   cache.getDataIndices(place, head, d));

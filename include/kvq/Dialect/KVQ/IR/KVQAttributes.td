@@ -54,6 +54,14 @@ def KVQ_Rounding : I32EnumAttr<"Rounding", "how quantization rounds", [
   let genSpecializedAttr = 0;
 }
 
+def KVQ_RopeStyle : I32EnumAttr<"RopeStyle", "which channels RoPE pairs", [
+    I32EnumAttrCase<"RotateHalf", 0, "rotate_half">,
+    I32EnumAttrCase<"Interleaved", 1, "interleaved">
+  ]> {
+  let cppNamespace = "::kvq";
+  let genSpecializedAttr = 0;
+}
+
 def KVQ_MMAUnit : I32EnumAttr<"MMAUnit", "operand types of a matrix product", [
     I32EnumAttrCase<"BlockScaled", 0, "block_scaled">,
     I32EnumAttrCase<"F8", 1, "f8">,
@@ -256,6 +264,21 @@ def KVQ_RoundingAttr : KVQEnumAttr<KVQ_Rounding, "rounding"> {
 
     ```mlir
     #kvq<rounding exact>
+    ```
+  }];
+}
+
+def KVQ_RopeStyleAttr : KVQEnumAttr<KVQ_RopeStyle, "rope_style"> {
+  let summary = "which channels a rotary position embedding pairs";
+  let description = [{
+    Of R channels that are rotated, pair i consists of channels i and i + R/2
+    with `rotate_half` (GPT-NeoX, Llama), and of channels 2i and 2i + 1 with
+    `interleaved` (GPT-J).
+
+    Example:
+
+    ```mlir
+    #kvq<rope_style interleaved>
     ```
   }];
 }

@@ -42,6 +42,7 @@ def KVQ_Outputs : KVQ_ShapedOf<KVQ_FloatTypes, "f32, f16 or bf16",
                                "rank-3 to rank-5", "3, 5">;
 def KVQ_Lse : KVQ_ShapedOf<[F32], "f32", "rank-2 to rank-4", "2, 4">;
 def KVQ_Sinks : KVQ_ShapedOf<[F32], "f32", "rank-1", "1, 1">;
+def KVQ_RopeTable : KVQ_ShapedOf<[F32], "f32", "rank-2", "2, 2">;
 def KVQ_Mask : KVQ_ShapedOf<[I1, F32, F16, BF16], "i1, f32, f16 or bf16",
                             "rank-4", "4, 4">;
 def KVQ_Elements : KVQ_ShapedOf<[AnyFloat], "a format's elements",
@@ -353,12 +354,24 @@ def KVQ_QuantizeAppendOp : KVQOp<"quantize_append", [
     `kvq.quantize` with the format and the global scale of the handle followed
     by `kvq.append`, without the rows in between.
 
+    `rope`, for keys only, applies a rotary position embedding first: `cos` and
+    `sin` `[N, R/2]` hold a row for each row of the input. The first R channels
+    of every head rotate, the others pass. A pair of channels (x0, x1), chosen
+    by `rope_style`, becomes
+
+    y0 = x0 * cos - x1 * sin, y1 = x1 * cos + x0 * sin,
+
+    on inputs converted to f32, each product and each sum rounded to f32 by
+    itself; a NaN among the results is the positive quiet one (0x7FC00000). The
+    results are quantized as they are, in f32.
+
     Example:
 
     ```mlir
     kvq.quantize_append ins(%x : tensor<?x8x128xbf16>)
         into(%k : !kvq.cache<key, 16x8x128, nvfp4, NHD, linear>)
         slot_mapping(%slots : tensor<?xi32>)
+        rope(%cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>)
     ```
   }];
   let arguments = (ins
@@ -368,9 +381,26 @@ def KVQ_QuantizeAppendOp : KVQOp<"quantize_append", [
     Optional<KVQ_BlockTable>:$blockTable,
     Optional<KVQ_Index1D>:$positions,
     Optional<KVQ_Index1D>:$batchIndices,
+    Optional<KVQ_RopeTable>:$cos,
+    Optional<KVQ_RopeTable>:$sin,
     DefaultValuedAttr<KVQ_RoundingAttr, "::kvq::Rounding::Exact">:$rounding,
-    UnitAttr:$four_over_six
+    UnitAttr:$four_over_six,
+    DefaultValuedAttr<KVQ_RopeStyleAttr,
+                      "::kvq::RopeStyle::RotateHalf">:$rope_style
   );
+  let builders = [
+    // Without a rotary position embedding.
+    OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$cache,
+                   "::mlir::Value":$slotMapping, "::mlir::Value":$blockTable,
+                   "::mlir::Value":$positions, "::mlir::Value":$batchIndices,
+                   "::kvq::Rounding":$rounding, "bool":$four_over_six),
+    [{
+      build($_builder, $_state, input, cache, slotMapping, blockTable,
+            positions, batchIndices, /*cos=*/::mlir::Value(),
+            /*sin=*/::mlir::Value(), rounding, four_over_six,
+            RopeStyle::RotateHalf);
+    }]>
+  ];
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)`
     `into` `(` $cache `:` qualified(type($cache)) `)`
@@ -378,7 +408,14 @@ def KVQ_QuantizeAppendOp : KVQOp<"quantize_append", [
     (`block_table` `(` $blockTable^ `:` type($blockTable) `)`)?
     (`positions` `(` $positions^ `:` type($positions) `)`)?
     (`batch_indices` `(` $batchIndices^ `:` type($batchIndices) `)`)?
+    (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     attr-dict
+  }];
+  // Version 1.0 had no rope_style.
+  let useCustomPropertiesEncoding = 1;
+  let extraClassDeclaration = [{
+    /// The number of channels that rotate, 0 without a rotary embedding.
+    int64_t getNumRotated();
   }];
   let hasVerifier = 1;
 }

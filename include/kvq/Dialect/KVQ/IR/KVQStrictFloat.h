@@ -26,6 +26,11 @@ mlir::Value emitStrictWiden(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value emitStrictRound(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value value);
 
+/// Emits the same rounding with an f32 as the result, and with the sign of
+/// every zero.
+mlir::Value emitStrictNarrow(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::Value value);
+
 } // namespace kvq
 
 #endif // KVQ_DIALECT_KVQ_IR_KVQSTRICTFLOAT_H
