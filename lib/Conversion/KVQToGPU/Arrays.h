@@ -56,8 +56,10 @@ public:
   /// Launches enough blocks.
   void launch() const;
 
-private:
+  /// The threads of a block.
   static constexpr int64_t threads = 256;
+
+private:
   KernelLaunch *kernel;
   llvm::SmallVector<Size> sizes;
 };

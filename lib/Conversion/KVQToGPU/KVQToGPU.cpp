@@ -2,6 +2,7 @@
 
 #include "kvq/Conversion/KVQToGPU/KVQToGPU.h"
 #include "Kernels.h"
+#include "kvq/Dialect/KVQ/Analysis/AppendPairs.h"
 #include "kvq/Dialect/TCGen05/IR/TCGen05Dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -153,7 +154,20 @@ void ConvertKVQToGPU::runOnOperation() {
                   b.getUnitAttr());
   }
   KernelTarget target{module, *chipOrError, requireTensorCores};
+  llvm::SmallPtrSet<Operation *, 8> done;
   for (Operation *op : operations) {
+    if (done.contains(op))
+      continue;
+    if (auto append = dyn_cast<QuantizeAppendOp>(op))
+      if (QuantizeAppendOp partner = findAppendPartner(append)) {
+        // The operands of both are defined there.
+        OpBuilder host(partner);
+        emitKernel(append, partner, host, target);
+        done.insert(partner);
+        partner->erase();
+        op->erase();
+        continue;
+      }
     OpBuilder host(op);
     LogicalResult status = success();
     bool isKnown =

@@ -30,6 +30,10 @@ void emitKernel(ConvertScaleLayoutOp op, mlir::OpBuilder &host,
                 KernelTarget target);
 void emitKernel(CopyPagesOp op, mlir::OpBuilder &host, KernelTarget target);
 
+/// Builds one kernel of two appends that findAppendPartner paired.
+void emitKernel(QuantizeAppendOp first, QuantizeAppendOp second,
+                mlir::OpBuilder &host, KernelTarget target);
+
 /// Chooses the kernel by the MMA kinds of the operation. Fails with an error if
 /// there is none.
 mlir::LogicalResult emitKernel(DequantAttentionOp op, mlir::OpBuilder &host,

@@ -1,7 +1,8 @@
 //===- QuantizeAppend.cpp - The kernel of kvq.quantize_append -------------===//
 //
 // A thread encodes one block of a row and head, or 16 elements of a format
-// without blocks.
+// without blocks. Where a kernel does both sides of a layer, a block of threads
+// works on one of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,54 +16,126 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
-                             KernelTarget target) {
-  CacheType type = op.getCache().getType();
-  KVFormatInterface format = type.getFormat();
-  std::string name = "quantize_append_" + getName(type);
+namespace {
+
+/// One append in a kernel.
+class AppendSide {
+public:
+  AppendSide(KernelLaunch &kernel, OpBuilder &host, StringRef prefix,
+             QuantizeAppendOp op);
+
+  /// The name of a kernel that does this.
+  static std::string getName(QuantizeAppendOp op);
+
+  /// The threads that a row takes, and the number of rows.
+  int64_t getThreadsOfRow() const { return type.getNumHeads() * pieces; }
+  Size rows() const { return input.rows(); }
+
+  /// What there is for each thread.
+  Items getItems() const;
+  void emit(const RowPlaces &places, ArrayRef<I32> item) const;
+
+private:
+  void store(I32 page, I32 token, ArrayRef<I32> item, F32 globalScale) const;
+
+  KernelLaunch &kernel;
+  KernelBuilder &b;
+  CacheType type;
+  KVFormatInterface format;
+  bool fourOverSix;
+  int64_t chunk, pieces;
+  RotatedRows input;
+  CachePointers cache;
+};
+
+} // namespace
+
+AppendSide::AppendSide(KernelLaunch &kernel, OpBuilder &host, StringRef prefix,
+                       QuantizeAppendOp op)
+    : kernel(kernel), b(kernel.body()), type(op.getCache().getType()),
+      format(type.getFormat()), fourOverSix(op.getFourOverSix()),
+      chunk(getChunk(format)),
+      pieces(llvm::divideCeil(type.getHeadDim(), chunk)),
+      input(kernel, prefix, op, chunk),
+      cache(kernel, host, (prefix + "cache_").str(), op.getCache(),
+            Access::Write, chunk) {}
+
+std::string AppendSide::getName(QuantizeAppendOp op) {
+  std::string name = kvq::kernel::getName(op.getCache().getType());
   if (op.getFourOverSix())
     name += "_four_over_six";
   if (op.getCos())
     name += "_rope";
-  KernelLaunch kernel(host, target.module, target.chip, op, name);
-  KernelBuilder &b = kernel.body();
-  int64_t chunk = getChunk(format);
-  RotatedRows input(kernel, "", op, chunk);
-  CachePointers cache(kernel, host, "cache_", op.getCache(), Access::Write,
-                      chunk);
-  RowPlaces places(kernel, op, type);
+  return name;
+}
 
+Items AppendSide::getItems() const {
   auto fixed = [&](int64_t size) {
     return Size{b.i32(size), kernel.constant(size)};
   };
-  Items items(kernel, {input.rows(), fixed(type.getNumHeads()),
-                       fixed(llvm::divideCeil(type.getHeadDim(), chunk))});
-  items.forEach([&](ArrayRef<I32> at) {
-    I32 row = at[0], head = at[1], piece = at[2];
-    places.whenPlaced(row, cache.pages(), [&](I32 page, I32 token) {
-      PackedValues values = input.load(row, head, piece * chunk);
-      auto store = [&](F32 globalScale) {
-        StoredBlock block =
-            quantizeBlock(b, format, op.getFourOverSix(), values, globalScale);
-        storeElements(b, block.words, cache.row(page, token, head),
-                      piece * chunk);
-        if (block.scale)
-          b.storeBits(block.scale, cache.scale(page, head, token, piece),
-                      format.getScaleType().getWidth());
-      };
-      F32 globalScale = cache.loadGlobalScale();
-      if (!globalScale)
-        return store(globalScale);
-      // A scale that is zero, negative, infinite or NaN.
-      I32 bits = globalScale.bits();
-      Pred isGood = (bits > 0) & (bits < 0x7f800000);
-      b.when(
-          isGood, [&] { store(globalScale); },
-          [&] {
-            b.fail(KVQ_RUNTIME_GLOBAL_SCALE, b.i64(0), bits.extendUnsigned(),
-                   b.i64(0));
-          });
-    });
+  return Items(kernel, {rows(), fixed(type.getNumHeads()), fixed(pieces)});
+}
+
+void AppendSide::store(I32 page, I32 token, ArrayRef<I32> item,
+                       F32 globalScale) const {
+  I32 row = item[0], head = item[1], piece = item[2];
+  StoredBlock block =
+      quantizeBlock(b, format, fourOverSix,
+                    input.load(row, head, piece * chunk), globalScale);
+  storeElements(b, block.words, cache.row(page, token, head), piece * chunk);
+  if (block.scale)
+    b.storeBits(block.scale, cache.scale(page, head, token, piece),
+                format.getScaleType().getWidth());
+}
+
+void AppendSide::emit(const RowPlaces &places, ArrayRef<I32> item) const {
+  places.whenPlaced(item[0], cache.pages(), [&](I32 page, I32 token) {
+    F32 globalScale = cache.loadGlobalScale();
+    if (!globalScale)
+      return store(page, token, item, globalScale);
+    // A scale that is zero, negative, infinite or NaN.
+    I32 bits = globalScale.bits();
+    Pred isGood = (bits > 0) & (bits < 0x7f800000);
+    b.when(
+        isGood, [&] { store(page, token, item, globalScale); },
+        [&] {
+          b.fail(KVQ_RUNTIME_GLOBAL_SCALE, b.i64(0), bits.extendUnsigned(),
+                 b.i64(0));
+        });
   });
+}
+
+void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
+                             KernelTarget target) {
+  KernelLaunch kernel(host, target.module, target.chip, op,
+                      "quantize_append_" + AppendSide::getName(op));
+  AppendSide side(kernel, host, "", op);
+  RowPlaces places(kernel, op, op.getCache().getType());
+  Items items = side.getItems();
+  items.forEach([&](ArrayRef<I32> item) { side.emit(places, item); });
   items.launch();
+}
+
+void kvq::kernel::emitKernel(QuantizeAppendOp first, QuantizeAppendOp second,
+                             OpBuilder &host, KernelTarget target) {
+  if (first.getCache().getType().getSide() != Side::Key)
+    std::swap(first, second);
+  KernelLaunch kernel(host, target.module, target.chip, first,
+                      "quantize_append_" + AppendSide::getName(first) +
+                          "_and_" + AppendSide::getName(second));
+  KernelBuilder &b = kernel.body();
+  AppendSide keys(kernel, host, "key_", first);
+  AppendSide values(kernel, host, "value_", second);
+  RowPlaces places(kernel, first, first.getCache().getType());
+  auto emit = [&](const AppendSide &side) {
+    side.getItems().forEach(
+        [&](ArrayRef<I32> item) { side.emit(places, item); });
+  };
+  b.when(
+      b.block(gpu::Dimension::y) == 0, [&] { emit(keys); },
+      [&] { emit(values); });
+  AffineExpr threads = keys.rows().formula * std::max(keys.getThreadsOfRow(),
+                                                      values.getThreadsOfRow());
+  kernel.launch(Items::threads, threads.ceilDiv(Items::threads),
+                kernel.constant(2));
 }

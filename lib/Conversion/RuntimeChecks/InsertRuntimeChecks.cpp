@@ -10,6 +10,7 @@
 #include "kvq/Conversion/RuntimeChecks/InsertRuntimeChecks.h"
 #include "OperandChecks.h"
 #include "kvq/Conversion/RuntimeChecks/RuntimeChecks.h"
+#include "kvq/Dialect/KVQ/Analysis/AppendPairs.h"
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -52,7 +53,8 @@ private:
   LogicalResult checkUses(func::FuncOp function);
   LogicalResult insert(func::FuncOp function);
   Value addErrorWord(func::FuncOp function);
-  LogicalResult guard(Operation *op, Value status, Value errorWord);
+  FailureOr<Value> check(Operation *op, OpBuilder &b, Value status);
+  LogicalResult guard(ArrayRef<Operation *> ops, Value status, Value errorWord);
   void mergeCall(func::CallOp call, Value status);
 
   ModuleOp module;
@@ -133,44 +135,55 @@ Value StatusInserter::addErrorWord(func::FuncOp function) {
   return word;
 }
 
-LogicalResult StatusInserter::guard(Operation *op, Value status,
-                                    Value errorWord) {
-  OpBuilder b(op);
+/// Emits the checks of `op` at the builder's place. Returns the status after
+/// them, null if there are none.
+FailureOr<Value> StatusInserter::check(Operation *op, OpBuilder &b,
+                                       Value status) {
   Location loc = op->getLoc();
   OperandChecks checks(module, op, device);
   FailureOr<SmallVector<OperandChecks::Check>> list = checks.collect();
   if (failed(list))
     return failure();
-  if (isa<MakeCacheOp>(op)) {
-    // A handle has no effect itself: only what uses it is held back.
-    if (list->empty())
-      return success();
-    b.setInsertionPointAfter(op);
-  }
-
+  if (list->empty())
+    return Value();
   Value current = memref::LoadOp::create(b, loc, status);
-  if (!list->empty()) {
-    current = OperandChecks::emit(b, loc, *list, current);
-    memref::StoreOp::create(b, loc, current, status);
+  current = OperandChecks::emit(b, loc, *list, current);
+  memref::StoreOp::create(b, loc, current, status);
+  return current;
+}
+
+/// Lets operations, between which nothing has an effect, run only if the checks
+/// of all pass.
+LogicalResult StatusInserter::guard(ArrayRef<Operation *> ops, Value status,
+                                    Value errorWord) {
+  Operation *last = ops.back();
+  OpBuilder b(last);
+  Location loc = last->getLoc();
+  Value current;
+  for (Operation *op : ops) {
+    FailureOr<Value> checked = check(op, b, status);
+    if (failed(checked))
+      return failure();
+    if (*checked)
+      current = *checked;
   }
-  if (isa<MakeCacheOp>(op))
+  if (!current)
+    current = memref::LoadOp::create(b, loc, status);
+  OperandChecks::guard(b, ops, current);
+  numGuarded += ops.size();
+  if (!device)
     return success();
-  OperandChecks::guard(b, op, current);
-  if (device) {
-    b.setInsertionPointAfter(op);
-    func::FuncOp check =
-        getOrInsertRuntimeCheck(module, "kvq_check_error_word");
-    if (!check)
-      return op->emitOpError() << "needs the run-time check "
-                                  "@kvq_check_error_word, but the module has "
-                                  "another symbol of this name or of one that "
-                                  "it calls";
-    Value word = memref::CastOp::create(
-        b, loc, check.getFunctionType().getInput(0), errorWord);
-    Value kind = func::CallOp::create(b, loc, check, word).getResult(0);
-    memref::StoreOp::create(b, loc, kind, status);
-  }
-  ++numGuarded;
+  b.setInsertionPointAfter(last);
+  func::FuncOp getKind =
+      getOrInsertRuntimeCheck(module, "kvq_check_error_word");
+  if (!getKind)
+    return last->emitOpError()
+           << "needs the run-time check @kvq_check_error_word, but the module "
+              "has another symbol of this name or of one that it calls";
+  Value word = memref::CastOp::create(
+      b, loc, getKind.getFunctionType().getInput(0), errorWord);
+  Value kind = func::CallOp::create(b, loc, getKind, word).getResult(0);
+  memref::StoreOp::create(b, loc, kind, status);
   return success();
 }
 
@@ -222,9 +235,27 @@ LogicalResult StatusInserter::insert(func::FuncOp function) {
   Value errorWord;
   if (device && llvm::any_of(guarded, isGuarded))
     errorWord = addErrorWord(function);
-  for (Operation *op : guarded)
-    if (failed(guard(op, status, errorWord)))
+  llvm::SmallPtrSet<Operation *, 8> done;
+  for (Operation *op : guarded) {
+    if (isa<MakeCacheOp>(op)) {
+      // A handle has no effect itself: only what uses it is held back.
+      b.setInsertionPointAfter(op);
+      if (failed(check(op, b, status)))
+        return failure();
+      continue;
+    }
+    if (done.contains(op))
+      continue;
+    SmallVector<Operation *> group{op};
+    // Kernels do the appends of both sides of a layer at once.
+    if (auto append = dyn_cast<QuantizeAppendOp>(op); append && device)
+      if (QuantizeAppendOp partner = findAppendPartner(append)) {
+        group.push_back(partner);
+        done.insert(partner);
+      }
+    if (failed(guard(group, status, errorWord)))
       return failure();
+  }
   for (func::CallOp call : calls)
     mergeCall(call, status);
   for (func::ReturnOp ret : returns) {

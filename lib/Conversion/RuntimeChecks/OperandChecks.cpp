@@ -255,6 +255,8 @@ void OperandChecks::addFor(AppendOp op) {
 }
 
 void OperandChecks::addFor(QuantizeAppendOp op) {
+  for (Value table : {op.getCos(), op.getSin()})
+    addSize(table, 0, op.getInput(), 0);
   addGlobalScale(op.getCache());
   addAddressing(op, op.getInput(), op.getCache());
 }
@@ -424,8 +426,10 @@ Value OperandChecks::emit(OpBuilder &b, Location loc, ArrayRef<Check> checks,
   return status;
 }
 
-void OperandChecks::guard(OpBuilder &b, Operation *op, Value status) {
-  Location loc = op->getLoc();
+void OperandChecks::guard(OpBuilder &b, ArrayRef<Operation *> ops,
+                          Value status) {
+  Location loc = ops.front()->getLoc();
   auto branch = scf::IfOp::create(b, loc, isZero(b, loc, status));
-  op->moveBefore(branch.thenBlock()->getTerminator());
+  for (Operation *op : ops)
+    op->moveBefore(branch.thenBlock()->getTerminator());
 }

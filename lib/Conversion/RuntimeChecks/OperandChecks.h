@@ -35,9 +35,9 @@ public:
   static mlir::Value emit(mlir::OpBuilder &b, mlir::Location loc,
                           llvm::ArrayRef<Check> checks, mlir::Value status);
 
-  /// Moves `op`, which has no results, into a branch at the builder's place
+  /// Moves `ops`, which have no results, into a branch at the builder's place
   /// that is taken if `status` is 0.
-  static void guard(mlir::OpBuilder &b, mlir::Operation *op,
+  static void guard(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Operation *> ops,
                     mlir::Value status);
 
 private:
