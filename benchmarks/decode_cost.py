@@ -4,13 +4,13 @@ without a GPU: kvq's kernel for tensor cores, its portable kernel, and two Trito
 kernels of the same work, nvfp4 (register dequantization with the hardware's
 conversions) and bf16.
 
-PTX: warp instructions, slots of the ALU pipe (integer, logic, compares, FP8 and FP4
-conversions; packs count double), bytes through shared memory (passes over its banks
-and operands of the tensor cores), clocks of the tensor cores, bytes of global memory
-against those of the cache, as kvq-emu counts them; and what bounds the work on a
-machine of the emulator's model. SASS: instructions and ALU slots of what ptxas makes
-(sass_counts.py). All are of the steady loop: those of a sequence less those of one
-half as long. Results are compared with NumPy's first.
+PTX, as kvq-emu counts: warp instructions, slots of the ALU pipe (integer, logic,
+compares, FP8 and FP4 conversions; packs count double), bytes through shared memory
+(operands of the tensor cores included; and by passes over its banks, of 128 bytes
+each), clocks of the tensor cores, bytes of global memory against those of the cache,
+and what bounds the work on a machine of the emulator's model. SASS: instructions and
+ALU slots of what ptxas makes (sass_counts.py). All are of the steady loop: those of a
+sequence less those of one half as long. Results are compared with NumPy's first.
 
 head_dim 128, f16 queries, one KV head. Needs NumPy, ml_dtypes, Triton and a build of
 kvq-compile and kvq-emu; SASS needs ptxas and nvidia-cuda-nvdisasm.
@@ -52,6 +52,7 @@ ROWS = (
     ("instructions", "PTX: warp instructions"),
     ("alu", "ALU slots"),
     ("shared", "shared memory, KiB"),
+    ("conflicts", "with bank conflicts"),
     ("tensor", "tensor cores, clocks"),
     ("memory", "global memory / cache"),
     ("clocks", "clocks by the model"),
@@ -97,9 +98,9 @@ def is_for_tensor_cores(counters):
     return any(form["family"] == "tcgen05" for form in counters["tensor"])
 
 
-def measure(name, page, rows, tokens, tools, folder):
+def measure(name, page, rows, tokens, tools, folder, sass=True):
     """The rows of the table, and those of each role as (name, instructions and ALU
-    slots of PTX, the same of SASS)."""
+    slots of PTX, the same of SASS if asked for)."""
     cache, make = KERNELS[name]
     works = [Work(n, page, rows, cache) for n in (tokens, tokens // 2)]
     tiles = (tokens - tokens // 2) / TILE
@@ -124,8 +125,10 @@ def measure(name, page, rows, tokens, tools, folder):
     memory = per_tile(lambda c: c["distinctReadBytes"] + c["distinctWriteBytes"])
     found = {
         "instructions": per_tile(issued), "alu": per_tile(alu_slots),
-        "shared": per_tile(lambda c: 128 * c["sharedWavefronts"]
+        "shared": per_tile(lambda c: c["sharedReadBytes"] + c["sharedWriteBytes"]
                            + c["tensorSharedBytes"]) / 1024,
+        "conflicts": per_tile(lambda c: 128 * c["sharedWavefronts"]
+                              + c["tensorSharedBytes"]) / 1024,
         "tensor": busy["tensor cores"],
         "memory": memory / (TILE * BYTES_PER_TOKEN[cache]),
         "clocks": busy[bound], "bound": bound, "share": busy["memory"] / busy[bound],
@@ -134,6 +137,8 @@ def measure(name, page, rows, tokens, tools, folder):
     for role, warps in ROLES.items() if is_for_tensor_cores(counters) else ():
         roles.append([role, *(per_tile(lambda c: sum(of(c["warps"][w]) for w in warps))
                               for of in (issued, alu_slots))])
+    if not sass:
+        return found, roles
     try:
         sass = sass_counts.Sass(kernel.ptx, kernel.name, CHIP, folder)
     except sass_counts.Unavailable as problem:
@@ -192,8 +197,8 @@ def main():
                 if None in values:
                     continue
                 line = f"{title:28}" + "".join(f"{formatted(v):>14}" for v in values)
-                if key in ("instructions", "alu", "shared", "tensor", "clocks", "sass",
-                           "sass_alu"):
+                if key in ("instructions", "alu", "shared", "conflicts", "tensor", "clocks",
+                           "sass", "sass_alu"):
                     line += "".join(f"{v / values[0] if values[0] else np.nan:>20.2f}"
                                     for v in values[1:])
                 print(line)

@@ -13,6 +13,7 @@ import pytest
 SOURCE = pathlib.Path(os.environ["KVQ_SOURCE_DIR"])
 TOOLS = pathlib.Path(os.environ["KVQ_BUILD_DIR"]) / "bin"
 sys.path.insert(0, str(SOURCE / "benchmarks"))
+import decode_cost
 import ptx_profile
 from decode_work import Kernel, Work
 
@@ -81,3 +82,19 @@ def test_profile_of_attention(rows, tmp_path):
         lines = [i for i, line in enumerate(text.splitlines(), 1)
                  if re.match(rf"\s+(@\S+\s+)?({pattern})", line)]
         assert sum(map(profile.of_line, lines)) == counts[kind] > 0
+
+
+#: For a tile of 128 tokens, by query rows: what decode_cost.py prints. That of
+#: instructions is what there is; those of the other rows are what the memory's rate
+#: of a B200 leaves room for.
+LIMITS = {
+    8: {"instructions": 2440, "shared": 60, "tensor": 600, "memory": 1.02},
+    16: {"instructions": 2690, "shared": 74, "tensor": 600, "memory": 1.02},
+}
+
+
+@pytest.mark.parametrize("rows", LIMITS)
+@pytest.mark.parametrize("page", (64, 16))
+def test_limits(page, rows, tmp_path):
+    found, _ = decode_cost.measure("kvq", page, rows, 2048, TOOLS, tmp_path, sass=False)
+    assert all(found[name] <= limit for name, limit in LIMITS[rows].items()), found
