@@ -5,10 +5,13 @@
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
+#include "mlir/Interfaces/TilingInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -40,6 +43,15 @@ void KVQDialect::initialize() {
                             AttentionOp, ConvertScaleLayoutOp, CopyPagesOp,
                             DequantAttentionOp, DequantizeOp, GatherOp,
                             MergeStatesOp, QuantizeAppendOp, QuantizeOp>();
+  declarePromisedInterfaces<
+      RuntimeVerifiableOpInterface, AppendOp, AttentionOp, ConvertScaleLayoutOp,
+      CopyPagesOp, DequantAttentionOp, DequantizeOp, GatherOp, MakeCacheOp,
+      MergeStatesOp, QuantizeAppendOp, QuantizeOp>();
+  declarePromisedInterfaces<linalg::AggregatedOpInterface, AttentionOp,
+                            DequantizeOp, MergeStatesOp, QuantizeOp>();
+  declarePromisedInterfaces<TilingInterface, AttentionOp, DequantizeOp,
+                            QuantizeOp>();
+  declarePromisedInterface<PartialReductionOpInterface, AttentionOp>();
   addBytecodeInterface(*this);
 }
 
