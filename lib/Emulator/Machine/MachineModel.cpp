@@ -113,7 +113,9 @@ llvm::Expected<MachineModel> MachineModel::parse(llvm::StringRef text,
     return llvm::createStringError("machine file " + name + ": " +
                                    llvm::toString(value.takeError()));
   MachineModel machine;
-  json::Path::Root root(("machine file " + name).str());
+  // The root of the path refers to its name.
+  std::string rootName = ("machine file " + name).str();
+  json::Path::Root root(rootName);
   if (!fromJSON(*value, machine, root))
     return root.getError();
   return machine;
