@@ -40,7 +40,7 @@ def link_flags(config):
     folder = os.path.dirname(config.sanitizer_runtime)
     return (
         f" -fsanitize={config.sanitizers} -shared-libsan"
-        f" -Wl,-rpath,{folder}"
+        f" -Wl,-rpath,{folder} -Wno-unused-command-line-argument"
     )
 
 
