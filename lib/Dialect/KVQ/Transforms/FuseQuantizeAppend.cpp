@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EffectsBetween.h"
+#include "FoldRope.h"
 #include "ViewChain.h"
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
@@ -78,6 +79,12 @@ static Value stripWidening(Value value) {
   return value;
 }
 
+/// Folds a rotary position embedding, or reports why not.
+static void tryFoldRope(RewriterBase &rewriter, QuantizeAppendOp append) {
+  if (std::optional<Report> miss = foldRope(rewriter, append))
+    (void)miss->emit(append);
+}
+
 FusionOutcome kvq::fuseQuantizeAppend(RewriterBase &rewriter, AppendOp append,
                                       HandleAliasAnalysis &analysis) {
   if (!isa<RankedTensorType>(append.getData().getType())) {
@@ -139,6 +146,7 @@ FusionOutcome kvq::fuseQuantizeAppend(RewriterBase &rewriter, AppendOp append,
   report<RemarkId::FusedQuantizeAppend>(fused);
   rewriter.eraseOp(append);
   eraseDeadProducers(rewriter, rowsBefore);
+  tryFoldRope(rewriter, fused);
   return FusionOutcome::fused(fused);
 }
 
@@ -151,12 +159,20 @@ struct FuseQuantizeAppendPass
   void runOnOperation() override {
     HandleAliasAnalysis &analysis = getAnalysis<HandleAliasAnalysis>();
     SmallVector<AppendOp> appends;
-    getOperation()->walk([&](AppendOp op) { appends.push_back(op); });
+    SmallVector<QuantizeAppendOp> fused;
+    getOperation()->walk([&](Operation *op) {
+      if (auto append = dyn_cast<AppendOp>(op))
+        appends.push_back(append);
+      else if (auto append = dyn_cast<QuantizeAppendOp>(op))
+        fused.push_back(append);
+    });
     IRRewriter rewriter(&getContext());
     for (AppendOp op : appends)
       if (failed(fuseQuantizeAppend(rewriter, op, analysis)
                      .reportMiss(op, require)))
         signalPassFailure();
+    for (QuantizeAppendOp op : fused)
+      tryFoldRope(rewriter, op);
   }
 };
 

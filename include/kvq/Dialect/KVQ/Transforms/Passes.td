@@ -177,8 +177,13 @@ def FuseQuantizeAppend : Pass<"kvq-fuse-quantize-append"> {
 
     The global scale of `kvq.quantize` must be known to be that of the handle: a
     `memref.load` of `kvq.cache_global_scale` or of the memref that the handle
-    is made with, with no write in between. Rows that are rotated (RoPE) are
-    rotated before: `kvq.quantize_append` takes the rotated values.
+    is made with, with no write in between.
+
+    Keys that a rotary position embedding was applied to are rotated by the
+    `kvq.quantize_append` itself (`rope`), whether the embedding pairs halves or
+    neighbours, of all channels or the first ones. The bytes stay the same (but
+    for the sign of a NaN, which arithmetic leaves open), so this is only done
+    where the rotation is in f32 and nothing is rounded after it.
 
     What is not fused says why in a remark.
 
