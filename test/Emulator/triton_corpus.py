@@ -337,3 +337,34 @@ def test_scaled_matmul(arch, run, vector):
     # Products are multiples of 2^-10; sums below 2^14 of them are exact.
     assert (np.abs(x) @ np.abs(y).T).max() < 2**14
     np.testing.assert_array_equal(got, x @ y.T)
+
+
+def test_scaled_matmul_fp8(arch, run):
+    """MXFP8: E4M3 with powers of two of 32 elements."""
+    if arch < 100:
+        pytest.skip("block scales need sm_100")
+    m, n, k = 128, 64, 256
+    r = rng()
+    x, y = (r.integers(-6, 7, (rows, k)).astype(ml_dtypes.float8_e4m3fn)
+            for rows in (m, n))  # fmt: skip
+    exponents = [r.integers(-2, 3, (rows, k // 32)) for rows in (m, n)]
+    bits = [(e + 127).astype(np.uint8) for e in exponents]
+    got = run("scaled_matmul_fp8", 1, x.view(np.uint8), y.view(np.uint8), *bits,
+              np.zeros((m, n), np.float32), k, BM=m, BN=n, BK=128)[4]  # fmt: skip
+    a, b = (v.astype(np.float64) * np.repeat(np.exp2(e), 32, 1)
+            for v, e in zip((x, y), exponents))  # fmt: skip
+    np.testing.assert_array_equal(got, a @ b.T)
+
+
+def test_specialized_matmul(arch, run):
+    """Loads, products and stores in warps of their own."""
+    if arch < 100:
+        pytest.skip("Triton specializes warps from sm_100 on")
+    m, n, k = 200, 96, 320
+    a = rng().integers(-4, 5, (m, k)).astype(np.float16)
+    b = rng().integers(-4, 5, (n, k)).astype(np.float16)
+    result = run("specialized_matmul", (2, 2), a, b, np.zeros((m, n), np.float16),
+                 m, n, k, BM=128, BN=64, BK=64, num_stages=3)  # fmt: skip
+    np.testing.assert_array_equal(result[2], a @ b.T)
+    # More than the four warps that the kernel was compiled for.
+    assert len(result.report["counters"]["warps"]) > 4

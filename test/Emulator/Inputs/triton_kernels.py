@@ -253,3 +253,33 @@ def scaled_matmul(a, b, sa, sb, c, K, BM: tl.constexpr, BN: tl.constexpr,
             q = q.to(tl.float8e4nv, bitcast=True)
         acc = tl.dot_scaled(x, p, "e2m1", y, q, "e2m1", acc)
     tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+
+@triton.jit
+def scaled_matmul_fp8(a, b, sa, sb, c, K, BM: tl.constexpr, BN: tl.constexpr,
+                      BK: tl.constexpr):
+    m, n = tl.arange(0, BM), tl.arange(0, BN)
+    along, scale = tl.arange(0, BK), tl.arange(0, BK // 32)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K // BK):
+        x = tl.load(a + m[:, None] * K + k * BK + along[None, :])
+        y = tl.load(b + n[None, :] * K + k * BK + along[:, None])
+        at = k * (BK // 32) + scale[None, :]
+        p = tl.load(sa + m[:, None] * (K // 32) + at)
+        q = tl.load(sb + n[:, None] * (K // 32) + at)
+        acc = tl.dot_scaled(x.to(tl.float8e4nv, bitcast=True), p, "e4m3",
+                            y.to(tl.float8e4nv, bitcast=True), q, "e4m3", acc)
+    tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+
+@triton.jit
+def specialized_matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
+                       BK: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
+    dc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True):
+        acc = tl.dot(da.load([m, k]), db.load([n, k]).T, acc)
+    dc.store([m, n], acc.to(tl.float16))
