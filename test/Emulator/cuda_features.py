@@ -183,6 +183,14 @@ def test_mma(run):
     np.testing.assert_array_equal(got[2], a.astype(np.float32) @ b)
 
 
+def test_fragments(run):
+    r = np.random.default_rng(4)
+    a, b = r.integers(-8, 8, (2, 16, 16)).astype(np.float16)
+    c = r.integers(-8, 8, (16, 16)).astype(np.float32)
+    got = run("fragments", 1, 32, a, b, c, np.zeros((16, 16), np.float32))
+    np.testing.assert_array_equal(got[3], 2 * a.astype(np.float32) @ b.T + c.T)
+
+
 def test_inline_scopes(run):
     got = run("inlineScopes", 1, 32, np.zeros(64, np.int32))[0]
     np.testing.assert_array_equal(got[:32], np.where(np.arange(32) < 10, 1, 2))

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_pipeline.h>
+#include <mma.h>
 
 #define FULL 0xffffffffu
 
@@ -172,6 +173,27 @@ __global__ void mmaHalf(const half *a, const half *b, float *d) {
                  "r"(rb[1]));
   for (int i = 0; i < 4; ++i)
     d[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = c[i];
+}
+
+/// D = 2 A B + C of 16x16 halves and floats, through the fragments of wmma.
+__global__ void fragments(const half *a, const half *b, const float *c,
+                          float *d) {
+  using namespace nvcuda::wmma;
+  __shared__ __align__(32) half sa[16 * 24];
+  for (int i = threadIdx.x; i < 256; i += 32)
+    sa[i / 16 * 24 + i % 16] = a[i];
+  __syncwarp();
+  fragment<matrix_a, 16, 16, 16, half, row_major> fa;
+  fragment<matrix_b, 16, 16, 16, half, col_major> fb;
+  fragment<accumulator, 16, 16, 16, float> fc, product;
+  load_matrix_sync(fa, sa, 24);
+  load_matrix_sync(fb, b, 16);
+  load_matrix_sync(fc, c, 16, mem_col_major);
+  fill_fragment(product, 0.0f);
+  mma_sync(product, fa, fb, product);
+  for (int i = 0; i < product.num_elements; ++i)
+    product.x[i] = 2 * product.x[i] + fc.x[i];
+  store_matrix_sync(d, product, 16, mem_row_major);
 }
 
 /// The same label and the same register in two inline-asm scopes.
