@@ -20,32 +20,60 @@ from decode_work import Kernel, Work
 
 EVERY = 1 if "KVQ_TEST_ALL_MUTANTS" in os.environ else 7
 
-#: Mutants that may survive, as regular expressions of their keys, and why.
+KIND = "block_scaled, terms = 2"
+
+#: Mutants that may survive, as regular expressions of their keys: how many, and why.
 EXPLAINED = {
-    r"atom\.relaxed\.\S*\.cas\.b64": "claims the error word, which no thread does "
-                                   "where nothing is wrong",
+    r"atom\.relaxed\.\S*\.cas\.b64": (2, "claims the error word, which no thread does "
+                                       "where nothing is wrong"),
+    r"fence\.mbarrier_init": (1, "orders for other CTAs and the asynchronous proxy; "
+                                "bar.sync, which follows, does for the CTA"),
+    r"relax: mbarrier\.": (8, "orders tensor memory alone, for which relaxed "
+                             "operations between two tcgen05.fence are enough"),
+    r"delete: bar\.warp\.sync": (1, "the lanes meet at the bar.sync that follows"),
+    r"do not wait: mbarrier\.": (3, "another wait of the same thread implies it: for a "
+                                   "later product of the thread that issues them, or "
+                                   "for the weights of the same tile"),
+    r"delete: tcgen05\.fence::after_thread_sync": (2, "follows such a wait"),
+    r"delete: bar\.sync 1, 128": (1, "all threads wait for the last product, which "
+                                    "needs the weights of each"),
 }
 
 
-def explanation(key):
-    return next((why for pattern, why in EXPLAINED.items() if re.search(pattern, key)), None)
+def unexplained(survivors):
+    """Those that no entry explains, each with what there is to say."""
+    left = {pattern: limit for pattern, (limit, _) in EXPLAINED.items()}
+    result = []
+    for key, line in survivors:
+        pattern = next((p for p in EXPLAINED if re.search(p, key)), None)
+        print(f"survived, line {line}: {key}\n    {EXPLAINED.get(pattern, (0, None))[1]}")
+        left[pattern] = left.get(pattern, 0) - 1
+        if left[pattern] < 0:
+            result.append(key)
+    return result
 
 
 @pytest.mark.parametrize("page, rows", ((16, 8), (64, 16)))
 def test_score(page, rows, tmp_path):
-    """Eleven tiles, so that each stage of a ring is used again, and a tail."""
-    work = Work(10 * 128 + 77, page, rows)
-    kernel = Kernel(work, "block_scaled, terms = 2", TOOLS, tmp_path)
+    """Eleven tiles, so that each stage of a ring is used again, and a tail; logits
+    that grow, so that sums are rescaled; one tile alone."""
+    works = (Work(10 * 128 + 77, page, rows), Work(600, page, rows, growing=True),
+             Work(77, page, rows))
+    kernel = Kernel(works[0], KIND, TOOLS, tmp_path)
     text = kernel.ptx.read_text()
-    emulated = mutation_score.Emulated(
-        text, kernel.options(work, tmp_path), str(TOOLS / "kvq-emu"), "all")
-    result = mutation_score.score(text, emulated.fault, kernel.name, every=EVERY)
-    for key, line in result.survivors:
-        print(f"survived, line {line}: {key}\n    {explanation(key)}")
+    runs = []
+    for number, work in enumerate(works):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        runs.append(mutation_score.Emulated(text, kernel.options(work, folder),
+                                            str(TOOLS / "kvq-emu")))
+
+    def fault(mutant, schedule):
+        return next(filter(None, (run.fault(mutant, schedule) for run in runs)), None)
+
+    result = mutation_score.score(text, fault, kernel.name, every=EVERY)
     for key, line, reason in result.invalid:
         print(f"invalid, line {line}: {key}\n    {reason}")
     print(f"{len(result.killed)} of {result.total} mutants killed")
-    assert result.total > 0
-    assert not [key for key, _ in result.survivors if not explanation(key)]
-    # Of one in seven, one may be more than 5 %.
-    assert len(result.survivors) <= max(0.05 * result.total, EVERY > 1)
+    assert len(result.killed) > result.total / 2
+    assert not unexplained(result.survivors)
