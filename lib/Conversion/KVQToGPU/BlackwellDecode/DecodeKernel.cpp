@@ -22,10 +22,10 @@ DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
   sharedMemory = {b, LLVM::IntToPtrOp::create(
                          b, pointer, Value((start + 1023) & ~int64_t(1023)))};
 
-  Ptr at = shared(plan.shared.barriers);
+  int64_t at = plan.shared.barriers;
   auto makeRing = [&](BarrierRing &ring, int64_t count) {
-    ring = {b, at, count};
-    at = at + BarrierRing::getBytes(count);
+    ring = {b, sharedMemory, at, count};
+    at += BarrierRing::getBytes(count);
   };
   makeRing(filled, plan.stages);
   makeRing(consumed, plan.stages);

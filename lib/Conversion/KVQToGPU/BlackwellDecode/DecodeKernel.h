@@ -84,16 +84,25 @@ private:
   void weighAndFinish(Work work);
 
   // Loader.cpp
-  enum class CopyMode { Whole, Partial, Unaligned };
+  enum class CopyMode {
+    /// All tokens, of a cache whose rows follow each other without gaps.
+    Dense,
+    /// The tokens that are to be read.
+    Strided,
+    /// The same, a byte at a time.
+    Unaligned
+  };
   struct LanePages;
   LanePages findPages(Work work, const PackedRows &side, I32 first);
-  Pred areCopiesAligned(const CachePointers &cache);
+  Pred areCopiesAligned(const CachePointers &cache, int64_t scaleBytes);
+  Pred isDense(const CachePointers &cache, const PackedRows &side);
   void loadData(const CachePointers &cache, const PackedRows &side,
                 const LanePages &pages, TokenRange tokens, Ptr to,
                 CopyMode mode);
-  void loadScales(const CachePointers &cache, const PackedRows &side,
-                  const LanePages &pages, TokenRange tokens, Ptr to,
-                  bool isBlocked, CopyMode mode);
+  void loadKeyScales(const LanePages &pages, TokenRange tokens, Ptr to,
+                     CopyMode mode);
+  void loadValueScales(const LanePages &pages, TokenRange tokens, Ptr to,
+                       CopyMode mode);
   void loadTile(Work work, I32 tile);
 
   // Products.cpp

@@ -60,8 +60,8 @@ DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
   return found;
 }
 
-/// Copies `bytes` (4 or 16) asynchronously, or zeros where `isRead` is false;
-/// one that is empty is true.
+/// Copies `bytes` (4, 8 or 16) asynchronously, or zeros where `isRead` is
+/// false; one that is empty is true.
 static void copyAsync(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
                       Pred isRead) {
   I32 size;
@@ -87,14 +87,37 @@ static void copyBytes(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
   });
 }
 
-Pred DecodeKernel::areCopiesAligned(const CachePointers &cache) {
+/// Emits `copyRow` for rows 0 to `rows` - 1: in a loop where it is a loop
+/// itself.
+static void forRows(KernelBuilder &b, int64_t rows, bool isLoop,
+                    function_ref<void(I32)> copyRow) {
+  if (isLoop)
+    return b.loop(b.i32(0), b.i32(rows), 1, copyRow);
+  for (int64_t row = 0; row < rows; ++row)
+    copyRow(b.i32(row));
+}
+
+Pred DecodeKernel::areCopiesAligned(const CachePointers &cache,
+                                    int64_t scaleBytes) {
   SmallVector<I64> data{cache.data().address()},
       scales{cache.scales().address()};
   for (int64_t dimension = 0; dimension < 3; ++dimension) {
     data.push_back(cache.dataStride(dimension));
     scales.push_back(cache.scalesStride(dimension));
   }
-  return b.areMultiples(data, 16) & b.areMultiples(scales, 4);
+  return b.areMultiples(data, 16) & b.areMultiples(scales, scaleBytes);
+}
+
+/// The distance of neighbouring tokens of a cache without gaps, in rows.
+static int64_t getDenseRows(CacheType type) {
+  return type.getTokenDim() < type.getHeadDimIndex() ? type.getNumHeads() : 1;
+}
+
+Pred DecodeKernel::isDense(const CachePointers &cache, const PackedRows &side) {
+  int64_t rows = getDenseRows(cache.getType());
+  unsigned tokens = cache.getType().getTokenDim();
+  return (cache.dataStride(tokens) == rows * side.rowBytes()) &
+         (cache.scalesStride(tokens) == rows * side.scales());
 }
 
 void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
@@ -102,6 +125,8 @@ void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
                             CopyMode mode) {
   int64_t line = side.rowsOfLine();
   I64 stride = cache.dataStride(cache.getType().getTokenDim());
+  if (mode == CopyMode::Dense)
+    stride = b.i64(getDenseRows(cache.getType()) * side.rowBytes());
   // Lanes of neighbouring rows of lanes take the rows of a line in different
   // orders: they then write to different banks.
   I32 turn = (b.lane() / side.pieces()) % line;
@@ -109,45 +134,50 @@ void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
     Ptr from =
         cache.row(page.max(0), pages.entry, b.block(gpu::Dimension::y)).base +
         (pages.piece * 16);
-    auto copyRow = [&](I32 row) {
+    int64_t rows = pages.rowsOfPage();
+    forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
       row = row ^ turn;
-      I32 inTile = pages.begin + (row + int64_t(number) * pages.rowsOfPage());
+      I32 inTile = pages.begin + (row + int64_t(number) * rows);
       I32 piece = pages.piece ^ ((inTile / line) % side.pieces());
       Ptr at = to + (inTile * side.rowBytes() + piece * 16);
       Ptr source = from + row.extend() * stride;
-      if (mode == CopyMode::Whole)
+      if (mode == CopyMode::Dense)
         return copyAsync(b, at, source, 16, Pred());
       I32 position = pages.first + inTile;
       Pred isRead =
           (page >= 0) & (position >= tokens.begin) & (position < tokens.end);
-      if (mode == CopyMode::Partial)
+      if (mode == CopyMode::Strided)
         return copyAsync(b, at, source, 16, isRead);
       copyBytes(b, at, source, 16, isRead);
-    };
-    if (mode == CopyMode::Unaligned)
-      b.loop(b.i32(0), b.i32(pages.rowsOfPage()), 1, copyRow);
-    else
-      for (int64_t row = 0; row < pages.rowsOfPage(); ++row)
-        copyRow(b.i32(row));
+    });
   }
 }
 
-/// Copies the block scales of a side, a word of four at a time, `isBlocked` in
-/// the order of the tensor cores or as they are stored.
-void DecodeKernel::loadScales(const CachePointers &cache,
-                              const PackedRows &side, const LanePages &pages,
-                              TokenRange tokens, Ptr to, bool isBlocked,
-                              CopyMode mode) {
+/// The address of the block scales of a page's token and of this head.
+static Ptr getScales(KernelBuilder &b, const CachePointers &cache, I32 page,
+                     I32 token) {
+  CacheType type = cache.getType();
+  return cache.scales() +
+         (page.max(0).extend() * cache.scalesStride(0) +
+          token.extend() * cache.scalesStride(type.getTokenDim()) +
+          b.block(gpu::Dimension::y).extend() *
+              cache.scalesStride(type.getHeadDimIndex()));
+}
+
+/// Copies the block scales of K into the order of the tensor cores, a word of
+/// four at a time.
+void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
+                                 Ptr to, CopyMode mode) {
   // Two lanes of a row of lanes share each word.
-  int64_t words = side.scales() / 4;
+  int64_t words = plan.k.scales() / 4;
   I32 word = pages.piece % words, half = pages.piece / words;
-  I64 stride = cache.scalesStride(cache.getType().getTokenDim());
-  bool isInterleaved =
-      cache.getType().getScaleLayout() == ScaleLayout::Interleaved4;
+  I64 stride = k.scalesStride(k.getType().getTokenDim());
+  if (mode == CopyMode::Dense)
+    stride = b.i64(getDenseRows(k.getType()) * plan.k.scales());
   int64_t rows = std::min(pages.length / 2, pages.rowsOfPage());
   for (int64_t first = 0; first < pages.length; first += 2 * rows) {
     // The halves of a single page, or every other page.
-    I32 row0 = half * rows + first;
+    I32 firstRow = half * rows + first;
     I32 page = pages.pages.front();
     I32 entry = pages.entry + half * rows;
     if (pages.pages.size() > 1) {
@@ -155,37 +185,54 @@ void DecodeKernel::loadScales(const CachePointers &cache,
       page = (half == 0).select(pages.pages[even], pages.pages[even + 1]);
       entry = pages.entry;
     }
-    Ptr from = cache.scales() +
-               (page.max(0).extend() * cache.scalesStride(0) +
-                entry.extend() * stride +
-                b.block(gpu::Dimension::y).extend() *
-                    cache.scalesStride(cache.getType().getHeadDimIndex())) +
-               (word * 4);
-    auto copyRow = [&](I32 row) {
-      I32 inTile = pages.begin + (row0 + row);
-      I32 at = isBlocked ? word * 512 + (inTile % 32) * 16 + (inTile / 32) * 4
-                         : inTile * side.scales() + word * 4;
+    Ptr from = getScales(b, k, page, entry) + word * 4;
+    forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
+      I32 inTile = pages.begin + (firstRow + row);
+      Ptr at = to + (word * 512 + (inTile % 32) * 16 + (inTile / 32) * 4);
       Ptr source = from + row.extend() * stride;
-      if (mode == CopyMode::Whole)
-        return copyAsync(b, to + at, source, 4, Pred());
-      // Four tokens share their interleaved bytes.
-      I32 least = pages.first + inTile, largest = least;
-      if (isInterleaved) {
-        least = least & ~int64_t(3);
-        largest = least + 3;
-      }
+      if (mode == CopyMode::Dense)
+        return copyAsync(b, at, source, 4, Pred());
+      I32 position = pages.first + inTile;
       Pred isRead =
-          (page >= 0) & (largest >= tokens.begin) & (least < tokens.end);
-      if (mode == CopyMode::Partial)
-        return copyAsync(b, to + at, source, 4, isRead);
-      copyBytes(b, to + at, source, 4, isRead);
-    };
-    if (mode == CopyMode::Unaligned)
-      b.loop(b.i32(0), b.i32(rows), 1, copyRow);
-    else
-      for (int64_t row = 0; row < rows; ++row)
-        copyRow(b.i32(row));
+          (page >= 0) & (position >= tokens.begin) & (position < tokens.end);
+      if (mode == CopyMode::Strided)
+        return copyAsync(b, at, source, 4, isRead);
+      copyBytes(b, at, source, 4, isRead);
+    });
   }
+}
+
+/// Copies the block scales of V as they are stored. A lane has those of four
+/// tokens, which share their bytes where they are interleaved.
+void DecodeKernel::loadValueScales(const LanePages &pages, TokenRange tokens,
+                                   Ptr to, CopyMode mode) {
+  int64_t bytes = plan.v.scales();
+  I64 stride = v.scalesStride(v.getType().getTokenDim());
+  if (mode == CopyMode::Dense)
+    stride = b.i64(getDenseRows(v.getType()) * bytes);
+  bool isInterleaved =
+      v.getType().getScaleLayout() == ScaleLayout::Interleaved4;
+  I32 firstRow = pages.piece * 4;
+  I32 page = pages.pages.front();
+  for (size_t i = 1; i < pages.pages.size(); ++i)
+    page = (firstRow >= int64_t(i) * pages.rowsOfPage())
+               .select(pages.pages[i], page);
+  Ptr from = getScales(b, v, page, pages.entry + firstRow % pages.rowsOfPage());
+  I32 inTile = pages.begin + firstRow;
+  forRows(b, 4, mode == CopyMode::Unaligned, [&](I32 row) {
+    Ptr at = to + (inTile + row) * bytes;
+    Ptr source = from + row.extend() * stride;
+    if (mode == CopyMode::Dense)
+      return copyAsync(b, at, source, bytes, Pred());
+    I32 least = pages.first + inTile, largest = least + 3;
+    if (!isInterleaved)
+      least = largest = least + row;
+    Pred isRead =
+        (page >= 0) & (largest >= tokens.begin) & (least < tokens.end);
+    if (mode == CopyMode::Strided)
+      return copyAsync(b, at, source, bytes, isRead);
+    copyBytes(b, at, source, bytes, isRead);
+  });
 }
 
 void DecodeKernel::loadTile(Work work, I32 tile) {
@@ -197,27 +244,27 @@ void DecodeKernel::loadTile(Work work, I32 tile) {
   Ptr to = stage(tile);
   auto load = [&](CopyMode mode) {
     loadData(k, plan.k, keyPages, work.tokens, to + plan.shared.k, mode);
-    loadScales(k, plan.k, keyPages, work.tokens, to + plan.shared.kScales,
-               /*isBlocked=*/true, mode);
+    loadKeyScales(keyPages, work.tokens, to + plan.shared.kScales, mode);
     loadData(v, plan.v, valuePages, work.tokens, to + plan.shared.v, mode);
-    loadScales(v, plan.v, valuePages, work.tokens, to + plan.shared.vScales,
-               /*isBlocked=*/false, mode);
+    loadValueScales(valuePages, work.tokens, to + plan.shared.vScales, mode);
   };
+  Pred isAligned =
+      areCopiesAligned(k, 4) & areCopiesAligned(v, plan.v.scales());
   Pred isWhole =
       (first >= work.tokens.begin) & (first + kTileTokens <= work.tokens.end);
   for (I32 page : llvm::concat<I32>(keyPages.pages, valuePages.pages))
     isWhole = isWhole & (page >= 0);
-  isWhole = {b,
+  Pred isPlain = isWhole & isAligned & isDense(k, plan.k) & isDense(v, plan.v);
+  isPlain = {b,
              NVVM::VoteSyncOp::create(b, b.getI1Type(), Value(b.i32(-1)),
-                                      Value(isWhole), NVVM::VoteSyncKind::all)};
+                                      Value(isPlain), NVVM::VoteSyncKind::all)};
   b.when(
-      areCopiesAligned(k) & areCopiesAligned(v),
+      isPlain, [&] { load(CopyMode::Dense); },
       [&] {
         b.when(
-            isWhole, [&] { load(CopyMode::Whole); },
-            [&] { load(CopyMode::Partial); });
-      },
-      [&] { load(CopyMode::Unaligned); });
+            isAligned, [&] { load(CopyMode::Strided); },
+            [&] { load(CopyMode::Unaligned); });
+      });
 }
 
 void DecodeKernel::loadTiles(Work work) {

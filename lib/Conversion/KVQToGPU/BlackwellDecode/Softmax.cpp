@@ -219,29 +219,38 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
   SmallVector<F32> logits = loadLogits(tile, factors);
   maskLogits(work, tile, logits);
 
-  F32 excess = logits[0] - state.shifts[0];
-  for (int64_t row = 1; row < plan.rows; ++row)
-    excess = excess.max(logits[row] - state.shifts[row]);
-  Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads, excess > kSlack);
-  auto pack = [&](const RowState &state) {
+  // By how much each logit exceeds the shift, in powers of two.
+  auto subtractShifts = [&](const RowState &state) {
+    SmallVector<F32> exponents;
+    for (auto [logit, shift] : llvm::zip_equal(logits, state.shifts))
+      exponents.push_back(logit - shift);
+    return exponents;
+  };
+  SmallVector<F32> exponents = subtractShifts(state);
+  F32 largest = exponents.front();
+  for (F32 exponent : exponents)
+    largest = largest.max(exponent);
+  Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads, largest > kSlack);
+  auto pack = [&](const RowState &state, ArrayRef<F32> exponents) {
     SmallVector<Value> values;
     llvm::append_range(values, state.shifts);
     llvm::append_range(values, state.sums);
+    llvm::append_range(values, exponents);
     return values;
   };
   auto raise = [&] {
     RowState raised = state;
     raiseShifts(tile, logits, raised);
-    return pack(raised);
+    return pack(raised, subtractShifts(raised));
   };
-  auto keep = [&] { return pack(state); };
+  auto keep = [&] { return pack(state, exponents); };
   SmallVector<Value> values = b.choose(
-      isAbove, SmallVector<Type>(2 * plan.rows, b.getF32Type()), raise, keep);
+      isAbove, SmallVector<Type>(3 * plan.rows, b.getF32Type()), raise, keep);
 
   SmallVector<F32> weights;
   for (int64_t row = 0; row < plan.rows; ++row) {
     state.shifts[row] = {b, values[row]};
-    F32 weight = (logits[row] - state.shifts[row]).exp2();
+    F32 weight = F32(b, values[2 * plan.rows + row]).exp2();
     state.sums[row] = F32(b, values[plan.rows + row]) + weight;
     weights.push_back(weight);
   }

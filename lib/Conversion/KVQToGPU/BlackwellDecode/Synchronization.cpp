@@ -11,35 +11,60 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-Ptr BarrierRing::at(I32 item) const { return base + buffer(item) * 8; }
+/// Emits an instruction without results that reads or writes memory. Operands
+/// are $0, $1, ...
+static void emitAssembly(KernelBuilder &b, std::string text,
+                         ValueRange operands) {
+  std::string constraints;
+  for (size_t i = 0; i < operands.size(); ++i)
+    constraints += "r,";
+  LLVM::InlineAsmOp::create(
+      b, TypeRange(), operands, text, constraints + "~{memory}",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
 
 void BarrierRing::initialize(int64_t arrivals) const {
   for (int64_t i = 0; i < count; ++i)
-    NVVM::MBarrierInitOp::create(*b, Value(base + int64_t(8 * i)),
+    NVVM::MBarrierInitOp::create(*b, Value(base + (offset + 8 * i)),
                                  Value(b->i32(arrivals)), Value());
 }
 
-void BarrierRing::waitParity(I32 item, I32 parity) const {
-  // The time after which the hardware looks again, in ns.
-  constexpr int64_t ticks = 1000000;
-  NVVM::MBarrierTryWaitParityOp::create(*b, Value(at(item)), Value(parity),
-                                        Value(b->i32(ticks)));
+I32 BarrierRing::address(I32 item) const {
+  return base.address().truncate() + buffer(item) * 8;
 }
 
-void BarrierRing::wait(I32 item) const {
-  waitParity(item, (item >> b->i32(llvm::Log2_64(count))) & 1);
+I32 BarrierRing::parity(I32 item) const {
+  return (item >> b->i32(llvm::Log2_64(count))) & 1;
 }
+
+// The operations of nvvm have no constant offset of the address, so that each
+// barrier would take an addition.
+
+void BarrierRing::waitParity(I32 item, I32 parity) const {
+  emitAssembly(*b,
+               llvm::formatv(
+                   "{{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared.b64 "
+                   "p, [$0+{0}], $1; @!p bra WAIT; }",
+                   offset),
+               {address(item), parity});
+}
+
+void BarrierRing::wait(I32 item) const { waitParity(item, parity(item)); }
 
 void BarrierRing::waitBefore(I32 item) const {
-  waitParity(item, ((item >> b->i32(llvm::Log2_64(count))) & 1) ^ 1);
+  waitParity(item, parity(item) ^ 1);
 }
 
 void BarrierRing::arrive(I32 item) const {
-  NVVM::MBarrierArriveOp::create(*b, b->getI64Type(), Value(at(item)));
+  emitAssembly(*b,
+               llvm::formatv("mbarrier.arrive.shared.b64 _, [$0+{0}];", offset),
+               {address(item)});
 }
 
 void BarrierRing::commit(I32 item) const {
-  tcgen05::CommitOp::create(*b, Value(at(item)), ValueRange(), Value());
+  tcgen05::CommitOp::create(*b, Value(base + offset + buffer(item) * 8),
+                            ValueRange(), Value());
 }
 
 void kvq::kernel::fenceForAsyncProxy(KernelBuilder &b) {

@@ -13,9 +13,10 @@ namespace kvq::kernel {
 class BarrierRing {
 public:
   BarrierRing() = default;
-  /// `count` barriers of 8 bytes each from `base` on; a power of two.
-  BarrierRing(KernelBuilder &b, Ptr base, int64_t count)
-      : b(&b), base(base), count(count) {}
+  /// `count` barriers of 8 bytes each, a power of two, `offset` bytes after
+  /// `base`.
+  BarrierRing(KernelBuilder &b, Ptr base, int64_t offset, int64_t count)
+      : b(&b), base(base), offset(offset), count(count) {}
 
   /// Bytes of shared memory.
   static int64_t getBytes(int64_t count) { return 8 * count; }
@@ -38,12 +39,14 @@ public:
   I32 buffer(I32 item) const { return item % count; }
 
 private:
-  Ptr at(I32 item) const;
   void waitParity(I32 item, I32 parity) const;
+  I32 parity(I32 item) const;
+  /// What of a barrier's address is not the constant `offset`.
+  I32 address(I32 item) const;
 
   KernelBuilder *b = nullptr;
   Ptr base;
-  int64_t count = 0;
+  int64_t offset = 0, count = 0;
 };
 
 /// Makes what threads wrote to shared memory visible to the asynchronous proxy,

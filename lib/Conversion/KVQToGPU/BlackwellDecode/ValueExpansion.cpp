@@ -46,27 +46,33 @@ struct DecodeKernel::Expander {
   Ptr rows, scales, staged;
 };
 
-/// Converts the four bytes of a word of E2M1 pairs to vector<2xf16> each. The
-/// bytes are taken apart by a move, which costs no instruction.
-static SmallVector<Value, 4> expandPairs(KernelBuilder &b, Value word) {
+/// Converts the four bytes of a word of E2M1 pairs to two f16 each, and
+/// multiplies the first two with the low and the others with the high half of
+/// `scales`. Bytes and halves are taken apart by moves, which ptxas makes part
+/// of the instructions that use them.
+static SmallVector<Value, 4> expandPairs(KernelBuilder &b, Value word,
+                                         Value scales) {
   Type i32 = b.getI32Type();
-  auto pairs = LLVM::InlineAsmOp::create(
+  auto expanded = LLVM::InlineAsmOp::create(
       b,
       LLVM::LLVMStructType::getLiteral(b.getContext(),
                                        SmallVector<Type>(4, i32)),
-      word,
-      "{ .reg .b8 b0, b1, b2, b3; mov.b32 {b0, b1, b2, b3}, $4; "
+      ValueRange{word, scales},
+      "{ .reg .b8 b0, b1, b2, b3; .reg .b16 h0, h1; .reg .b32 s0, s1; "
+      "mov.b32 {b0, b1, b2, b3}, $4; mov.b32 {h0, h1}, $5; "
+      "mov.b32 s0, {h0, h0}; mov.b32 s1, {h1, h1}; "
       "cvt.rn.f16x2.e2m1x2 $0, b0; cvt.rn.f16x2.e2m1x2 $1, b1; "
-      "cvt.rn.f16x2.e2m1x2 $2, b2; cvt.rn.f16x2.e2m1x2 $3, b3; }",
-      "=r,=r,=r,=r,r", /*has_side_effects=*/false, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  SmallVector<Value, 4> halves;
+      "cvt.rn.f16x2.e2m1x2 $2, b2; cvt.rn.f16x2.e2m1x2 $3, b3; "
+      "mul.rn.f16x2 $0, $0, s0; mul.rn.f16x2 $1, $1, s0; "
+      "mul.rn.f16x2 $2, $2, s1; mul.rn.f16x2 $3, $3, s1; }",
+      "=&r,=&r,=&r,=&r,r,r", /*has_side_effects=*/false,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  SmallVector<Value, 4> words;
   for (int64_t i = 0; i < 4; ++i)
-    halves.push_back(
-        b.asPair({b, LLVM::ExtractValueOp::create(b, pairs.getResult(0),
-                                                  ArrayRef<int64_t>{i})},
-                 b.getF16Type()));
-  return halves;
+    words.push_back(LLVM::ExtractValueOp::create(b, expanded.getResult(0),
+                                                 ArrayRef<int64_t>{i}));
+  return words;
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,14 +187,11 @@ void DecodeKernel::expandTokens(I32 tile, const Expander &expander,
       for (int64_t x = 0; x < 2; ++x) {
         Value word = LLVM::ExtractValueOp::create(b, loaded,
                                                   ArrayRef<int64_t>{2 * p + x});
-        Value scale =
-            b.asPair({b, b.extract(scales, 2 * x + p)}, b.getF16Type());
-        for (auto [byte, pair] : llvm::enumerate(expandPairs(b, word))) {
+        SmallVector<Value, 4> pairs =
+            expandPairs(b, word, b.extract(scales, 2 * x + p));
+        for (auto [byte, pair] : llvm::enumerate(pairs)) {
           int64_t e = byte / 2, h = byte % 2;
-          Value factor = vector::BroadcastOp::create(b, pair.getType(),
-                                                     b.extract(scale, e));
-          registers[4 * x + 2 * h + e] =
-              b.asBits({arith::MulFOp::create(b, pair, factor)});
+          registers[4 * x + 2 * h + e] = pair;
         }
       }
       llvm::append_range(words[p], registers);
