@@ -8,8 +8,10 @@
 // share of the output's columns over all tokens of the tile, under a running
 // maximum of the logits that the warps agree on.
 //
-// A value that is NaN or infinite reaches every query row of a block that its
-// token is loaded for, also those that do not see the token.
+// A product of a weight 0 and a value that is NaN or infinite is NaN, so that
+// such a value reaches rows that do not see its token. Where that may be and a
+// result is not finite, the block goes through the tokens again and leaves out
+// the products that are not seen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,13 +70,30 @@ private:
   void computeRows(QueryRows rows, TokenRange range);
   void loadQueries(QueryRows rows);
   State initialState();
-  State visitTile(QueryRows rows, I32 length, CachedTokens tokens, State state);
+  State visitTiles(QueryRows rows, TokenRange range, I32 end, Pred isSecond,
+                   State state);
+  State visitTile(QueryRows rows, I32 length, CachedTokens tokens,
+                  Pred isSecond, State state);
+  /// Whether rows of a block may differ in the tokens that they see.
+  bool canRowsDiffer();
+  /// Whether a result of some thread of the block is not finite.
+  Pred isAnyNotFinite(const State &state);
   /// The logits of the thread: by row half, operand tile and lane of the pair.
   void computeLogits(F32 (&logits)[2][2][2]);
   /// Turns logits into weights, with the largest logit of the row in the state
   /// and the sums that it had rescaled.
   void weigh(F32 (&logits)[2][2][2], State &state);
   void accumulate(State &state);
+  /// accumulate() by products of one weight and one value each, of those that
+  /// the row sees.
+  void accumulateSeen(QueryRows rows, I32 length, CachedTokens tokens,
+                      State &state);
+  Pred isSeen(QueryRows rows, I32 length, CachedTokens tokens, I32 row,
+              I32 token);
+  /// A 16-bit operand as f32.
+  F32 widen(Value operand) {
+    return {b, arith::ExtFOp::create(b, b.getF32Type(), operand)};
+  }
   /// value * factor of the row half.
   Value scaleRows(Value value, const F32 (&factor)[2]);
   void finish(QueryRows rows, State state);
@@ -120,17 +139,63 @@ void AttentionKernel::emit() {
 
 void AttentionKernel::computeRows(QueryRows rows, TokenRange range) {
   loadQueries(rows);
+  if (!canRowsDiffer())
+    return finish(rows, visitTiles(rows, range, range.end, b.pred(false),
+                                   initialState()));
+  State none = initialState();
+  SmallVector<Value> first = none.pack();
+  first.push_back(b.pred(true));
+  SmallVector<Value> last =
+      b.carry(b.i32(0), b.i32(2), 1, first, [&](I32 pass, ValueRange values) {
+        Pred isNeeded(b, values.back()), isSecond = pass == 1;
+        State state = State::unpack(b, values.drop_back());
+        SmallVector<Value> begin;
+        for (auto [empty, value] : llvm::zip_equal(none.pack(), state.pack()))
+          begin.push_back(arith::SelectOp::create(b, isNeeded, empty, value));
+        I32 end = isNeeded.select(range.end, b.i32(0));
+        state = visitTiles(rows, range, end, isSecond, State::unpack(b, begin));
+        SmallVector<Value> next = state.pack();
+        next.push_back(isAnyNotFinite(state));
+        return next;
+      });
+  last.pop_back();
+  finish(rows, State::unpack(b, last));
+}
+
+State AttentionKernel::visitTiles(QueryRows rows, TokenRange range, I32 end,
+                                  Pred isSecond, State state) {
   // Tiles begin at multiples of their size, wherever the window begins.
   I32 from = range.begin - range.begin % tokensOfTile;
-  SmallVector<Value> last =
-      b.carry(from, range.end, tokensOfTile, initialState().pack(),
-              [&](I32 first, ValueRange values) {
-                CachedTokens tokens{rows.sequence, b.block(gpu::Dimension::y),
-                                    first, range.begin, range.end};
-                State state = State::unpack(b, values);
-                return visitTile(rows, range.length, tokens, state).pack();
-              });
-  finish(rows, State::unpack(b, last));
+  SmallVector<Value> last = b.carry(
+      from, end, tokensOfTile, state.pack(), [&](I32 first, ValueRange values) {
+        CachedTokens tokens{rows.sequence, b.block(gpu::Dimension::y), first,
+                            range.begin, range.end};
+        State state = State::unpack(b, values);
+        return visitTile(rows, range.length, tokens, isSecond, state).pack();
+      });
+  return State::unpack(b, last);
+}
+
+bool AttentionKernel::canRowsDiffer() {
+  bool isOneQuery =
+      !isRagged && cast<ShapedType>(op.getQ().getType()).getDimSize(1) == 1;
+  return !isOneQuery && bool(sees(b.i32(0), b.i32(0)));
+}
+
+Pred AttentionKernel::isAnyNotFinite(const State &state) {
+  // A sum of zeros but for what is not finite.
+  F32 sum = b.f32(0.0);
+  for (Value value : state.output)
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t lane = 0; lane < 2; ++lane)
+        sum = sum + b.extractF32(value, {half, lane}) * 0.0;
+  F32 bad = b.groupMax(sum.isNaN().select(b.f32(1.0), b.f32(0.0)), 32);
+  b.when(b.lane() == 0, [&] { maxima.store(bad, b.warp(), b.i32(0)); });
+  b.barrier();
+  for (int64_t warp = 0; warp < warps; ++warp)
+    bad = bad.max(F32(b, maxima.load(b.i32(warp), b.i32(0))));
+  b.barrier();
+  return bad > 0.0;
 }
 
 /// The queries of the block in shared memory; rows past the last one are zeros.
@@ -256,8 +321,50 @@ void AttentionKernel::accumulate(State &state) {
   }
 }
 
+void AttentionKernel::accumulateSeen(QueryRows rows, I32 length,
+                                     CachedTokens tokens, State &state) {
+  state.output = b.carry(
+      b.i32(0), b.i32(tokensOfTile), 1, state.output,
+      [&](I32 token, ValueRange carried) {
+        F32 weights[2];
+        Pred seen[2];
+        for (int64_t half = 0; half < 2; ++half) {
+          I32 row = rowOfThread(half);
+          seen[half] = isSeen(rows, length, tokens, row, tokens.first + token);
+          weights[half] = b.f32(0.0);
+          for (const SharedTile &term : pTile.terms())
+            weights[half] = weights[half] + widen(term.load(row, token));
+        }
+        SmallVector<Value> next;
+        for (auto [i, sums] : llvm::enumerate(carried)) {
+          I32 column = outputColumn(i / 2) + (columnOfThread() + i % 2 * 8);
+          SmallVector<Value> results;
+          for (int64_t half = 0; half < 2; ++half)
+            for (int64_t lane = 0; lane < 2; ++lane) {
+              F32 value = widen(vTile.terms()[0].load(token, column + lane));
+              F32 sum = b.extractF32(sums, {half, lane});
+              results.push_back(
+                  seen[half].select(weights[half].fma(value, sum), sum));
+            }
+          next.push_back(
+              vector::FromElementsOp::create(b, sums.getType(), results));
+        }
+        return next;
+      });
+}
+
+Pred AttentionKernel::isSeen(QueryRows rows, I32 length, CachedTokens tokens,
+                             I32 row, I32 token) {
+  I32 query = (rows.first + row) / group.value;
+  Pred isSeen = (token >= tokens.begin) & (token < tokens.end);
+  if (Pred byOptions = sees(length - rows.count + query, token))
+    isSeen = isSeen & byOptions;
+  return isSeen;
+}
+
 State AttentionKernel::visitTile(QueryRows rows, I32 length,
-                                 CachedTokens tokens, State state) {
+                                 CachedTokens tokens, Pred isSecond,
+                                 State state) {
   loadCachedRows(b, k, blockTable, tokens, kTile, 32 * warps);
   loadCachedRows(b, v, blockTable, tokens, vTile, 32 * warps);
   b.barrier();
@@ -266,26 +373,33 @@ State AttentionKernel::visitTile(QueryRows rows, I32 length,
   computeLogits(logits);
   F32 none = b.f32(-std::numeric_limits<double>::infinity());
   I32 firstToken = tokens.first + b.warp() * kTokensOfWarp + columnOfThread();
-  for (int64_t half = 0; half < 2; ++half) {
-    I32 query = (rows.first + rowOfThread(half)) / group.value;
-    I32 position = length - rows.count + query;
+  for (int64_t half = 0; half < 2; ++half)
     for (int64_t n = 0; n < 2; ++n)
       for (int64_t lane = 0; lane < 2; ++lane) {
-        I32 token = firstToken + (n * 8 + lane);
-        Pred isSeen = (token >= tokens.begin) & (token < tokens.end);
-        if (Pred byOptions = sees(position, token))
-          isSeen = isSeen & byOptions;
         F32 &logit = logits[half][n][lane];
-        logit = isSeen.select(logit, none);
+        logit = isSeen(rows, length, tokens, rowOfThread(half),
+                       firstToken + (n * 8 + lane))
+                    .select(logit, none);
       }
-  }
   weigh(logits, state);
   for (int64_t half = 0; half < 2; ++half)
     for (int64_t n = 0; n < 2; ++n)
       pTile.store(b, logits[half][n], rowOfThread(half),
                   b.warp() * kTokensOfWarp + columnOfThread() + n * 8);
   b.barrier();
-  accumulate(state);
+  SmallVector<Type> types(state.output.size(), state.output[0].getType());
+  state.output = b.choose(
+      isSecond, types,
+      [&] {
+        State seen = state;
+        accumulateSeen(rows, length, tokens, seen);
+        return seen.output;
+      },
+      [&] {
+        State all = state;
+        accumulate(all);
+        return all.output;
+      });
   b.barrier();
   return state;
 }

@@ -16,6 +16,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "CPU", "Inputs"))
 sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from attention_case import AttentionCase
 from attention_domains import DOMAINS, is_legal
+from compare import check_close
+from oracle import attention as att
 from pairs import all_pairs
 from placement import moved
 from schedules import ALL as ALL_SCHEDULES, SCHEDULES
@@ -112,6 +114,40 @@ def test_page_order(page, monkeypatch, tmp_path):
     other = check(Reordered(config), monkeypatch, tmp_path / "b", config)
     for name in found:
         np.testing.assert_array_equal(found[name], other[name])
+
+
+#: Pairs of bytes of elements, and bytes of block scales, that make values NaN
+#: or infinite.
+NOT_FINITE = {"nvfp4": (0x2222, 0x7F), "mxfp8": (0x7F7F, 0x70), "fp8": (0xFFFF, None),
+              "bf16": (0x7F80, None), "f16": (0xFFFF, None)}
+
+
+@pytest.mark.parametrize("split", (None, 16), ids=("", "split"))
+@pytest.mark.parametrize("mask", ("causal", "window"))
+@pytest.mark.parametrize("format", NOT_FINITE)
+def test_unseen_values(format, mask, split, monkeypatch, tmp_path):
+    """The last token of each sequence has a value that is no number. Queries
+    that do not see the token have the results that they have without it."""
+    config = {**BASE, "v_format": format, "v_scale_layout": "linear", "mask": mask,
+              "split": split, "lengths": "mixed", "chip": "sm_80"}
+    case = AttentionCase(config)
+    value = case.placed.caches["value"]
+    element, scale = NOT_FINITE[format]
+    for sequence, length in enumerate(case.seq_lens):
+        page = case.block_table[sequence, (length - 1) // value.page]
+        data, scales = value.read(page, (length - 1) % value.page)
+        data.view("<u2")[...] = element
+        value.write(page, (length - 1) % value.page, data,
+                    None if scale is None else np.full_like(scales, scale))
+    monkeypatch.setenv("KVQ_EMU_SCHEDULE", "eager")
+    program, values = case.program()
+    found = program.run("emu", tmp_path, ["--chip=sm_80"])[values["out"]]
+    partial, lse = case.expected()
+    expected = att.merge_states(partial, lse)[0] if split else partial
+    finite = np.isfinite(expected)
+    assert 0 < finite.mean() < 1
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    check_close(np.where(finite, found, 0), np.where(finite, expected, 0), within=BOUND)
 
 
 @pytest.mark.parametrize("split", (None, 192))
