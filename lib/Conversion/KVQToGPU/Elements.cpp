@@ -278,11 +278,31 @@ static bool hasPacking(const Chip &chip, FloatType element) {
              : isa<Float8E4M3FNType>(element) && chip.hasFP8Conversions;
 }
 
+/// The E2M1 code of a number, by f32 and integer arithmetic.
+static I32 roundE2M1(KernelBuilder &b, F32 value) {
+  I32 sign = (value.bits() >> 28) & 8;
+  F32 magnitude = (value.bits() & 0x7fffffff).asF32().min(6.0);
+  // From 1 on the code is the exponent and the highest mantissa bit, counted
+  // from 2^-1: rounded to nearest even as an integer.
+  I32 bits = magnitude.bits();
+  I32 odd = (bits >> 22) & 1;
+  I32 normal = (bits + (0x1fffff - (252 << 22)) + odd) >> 22;
+  // Below, it counts halves, the last place of an f32 of this size.
+  I32 small = (magnitude + 0x1p22).bits() & 3;
+  return (magnitude < 1.0).select(small, normal) | sign;
+}
+
 SmallVector<I32> kvq::kernel::encodeNumbers(KernelBuilder &b, FloatType element,
                                             ArrayRef<F32> values) {
   size_t perWord = 32 / element.getWidth();
-  if (!hasPacking(b.chip(), element) || values.size() % perWord != 0)
-    return encodeElements(b, element, values);
+  if (!hasPacking(b.chip(), element) || values.size() % perWord != 0) {
+    if (!isa<Float4E2M1FNType>(element))
+      return encodeElements(b, element, values);
+    SmallVector<I32> codes;
+    for (F32 value : values)
+      codes.push_back(roundE2M1(b, value));
+    return pack(codes, /*bits=*/4);
+  }
   SmallVector<I32> words;
   for (size_t i = 0; i < values.size(); i += perWord) {
     ArrayRef<F32> some = values.slice(i, perWord);
