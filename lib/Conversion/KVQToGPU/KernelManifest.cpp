@@ -189,6 +189,12 @@ static void writeErrorWord(OStream &json) {
     for (int32_t kind = 0; kind <= KVQ_RUNTIME_LAST_KIND; ++kind)
       json.value(kvqRuntimeErrorDescription(kind));
   });
+  // Kernels compare no two rows or pages, and know sizes from one operand.
+  json.attributeArray("unchecked", [&] {
+    for (int32_t kind : {KVQ_RUNTIME_DUPLICATE_SLOT, KVQ_RUNTIME_DUPLICATE_PAGE,
+                         KVQ_RUNTIME_SIZE})
+      json.value(kind);
+  });
 }
 
 std::string kvq::makeKernelManifest(ArrayRef<NamedKernel> kernels,
