@@ -55,6 +55,10 @@ DOMAINS = {
     "schedule": SCHEDULES,
 }
 
+#: Those that the kernel for tensor cores takes, whatever the other options.
+NATIVE_DOMAINS = {**DOMAINS, "k_format": ("nvfp4",), "v_format": ("nvfp4",),
+                  "qk": QK["nvfp4"], "pv": ("f16",)}
+
 
 def is_legal(case):
     """Whether a (partial) assignment breaks no rule and is quick enough to
