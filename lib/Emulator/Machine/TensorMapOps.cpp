@@ -99,7 +99,7 @@ static llvm::Error decodeReplace(Decoder &decoder,
   extra->ordinal = operands.size() == 3 ? decoder.source(operands[1], 32)
                                         : decoder.constant(0);
   extra->value =
-      decoder.source(operands.back(), ptx::getBits(inst.mods.types.back()));
+      decoder.source(operands.back(), ptx::getBits(inst.mods.type(1)));
   decoder.emit(inst, replaceField, InstructionClass::AsyncCopy, {}, {}).extra =
       extra;
   return llvm::Error::success();

@@ -304,6 +304,16 @@ struct Operand {
   }
 };
 
+/// Operands in text order. Behind the last one there are sinks, so that an
+/// instruction that lacks an operand is rejected as one with a wrong operand is.
+struct OperandList : llvm::SmallVector<Operand, 4> {
+  Operand &operator[](size_t index) { return begin()[index]; }
+  const Operand &operator[](size_t index) const {
+    static const Operand none;
+    return index < size() ? begin()[index] : none;
+  }
+};
+
 /// Operands are in text order. Special cases:
 /// * `call`: {Vector results, callee (Symbol Function or Register), Vector
 ///   arguments, [Prototype or CallTargets]}; results and arguments may be
@@ -320,7 +330,7 @@ struct Instruction {
   uint32_t line = 0;
   uint32_t column = 0;
   Modifiers mods;
-  llvm::SmallVector<Operand, 4> operands;
+  OperandList operands;
   /// The instruction as the text has it, without its guard and semicolon.
   /// Points into the module's buffer.
   llvm::StringRef text;
