@@ -3,6 +3,7 @@
 #include "kvq/Emulator/Machine/Calls.h"
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/Memory.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kvq::emu;
@@ -305,48 +306,37 @@ static llvm::Error decodeCall(Decoder &decoder, const ptx::Instruction &inst) {
   return llvm::Error::success();
 }
 
+/// The `.reg` ones among parameters or results; null if there are none.
+static EntryExtra *findRegisters(Decoder &decoder,
+                                 const std::vector<ptx::Parameter> &list) {
+  bool any = llvm::any_of(list, [](const ptx::Parameter &parameter) {
+    return parameter.isRegister;
+  });
+  if (decoder.function().isKernel || !any)
+    return nullptr;
+  auto *extra = decoder.newExtra<EntryExtra>();
+  for (const ptx::Parameter &parameter : list) {
+    Operand &reg = extra->registers.emplace_back();
+    if (!parameter.isRegister)
+      continue;
+    ptx::Operand operand;
+    operand.kind = OperandKind::Register;
+    operand.index = parameter.registerIndex;
+    reg = decoder.source(operand, 0);
+  }
+  return extra;
+}
+
 void kvq::emu::emitFunctionEntry(Decoder &decoder,
                                  const ptx::Instruction &place) {
-  const ptx::Function &function = decoder.function();
-  if (function.isKernel)
-    return;
-  auto *extra = decoder.newExtra<EntryExtra>();
-  bool any = false;
-  for (const ptx::Parameter &parameter : function.parameters) {
-    Operand reg;
-    if (parameter.isRegister) {
-      ptx::Operand operand;
-      operand.kind = OperandKind::Register;
-      operand.index = parameter.registerIndex;
-      reg = decoder.source(operand, 0);
-      any = true;
-    }
-    extra->registers.push_back(reg);
-  }
-  if (any)
+  if (auto *extra = findRegisters(decoder, decoder.function().parameters))
     decoder.emit(place, loadRegisterParameters, InstructionClass::Move, {}, {})
         .extra = extra;
 }
 
 static void emitRegisterResults(Decoder &decoder,
                                 const ptx::Instruction &inst) {
-  const ptx::Function &function = decoder.function();
-  if (function.isKernel)
-    return;
-  auto *extra = decoder.newExtra<EntryExtra>();
-  bool any = false;
-  for (const ptx::Parameter &result : function.results) {
-    Operand reg;
-    if (result.isRegister) {
-      ptx::Operand operand;
-      operand.kind = OperandKind::Register;
-      operand.index = result.registerIndex;
-      reg = decoder.source(operand, 0);
-      any = true;
-    }
-    extra->registers.push_back(reg);
-  }
-  if (any)
+  if (auto *extra = findRegisters(decoder, decoder.function().results))
     decoder.emit(inst, storeRegisterResults, InstructionClass::Move, {}, {})
         .extra = extra;
 }

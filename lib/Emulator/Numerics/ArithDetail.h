@@ -135,6 +135,14 @@ uint32_t roundToF32(double value);
 UnaryFn findMath(FOp op, FType type, const FpMode &mode);
 BinaryFn findMath2(FOp op, FType type);
 
+/// Sign-magnitude code as an integer that orders like the value, with
+/// -0 < +0.
+template <Format F>
+int64_t orderKey(uint64_t v) {
+  int64_t magnitude = static_cast<int64_t>(v & ~signMask(F));
+  return (v & signMask(F)) ? -magnitude - 1 : magnitude;
+}
+
 } // namespace kvq::emu::num
 
 #endif // KVQ_LIB_EMULATOR_NUMERICS_ARITHDETAIL_H

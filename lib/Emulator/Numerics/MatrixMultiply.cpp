@@ -70,6 +70,13 @@ multiplyAVX2(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
              unsigned M, unsigned N, unsigned K) {
   multiplyBlocks(acc, ldAcc, a, b, ldB, M, N, K);
 }
+
+template <typename T>
+__attribute__((noinline, target("avx512f"))) void
+multiplyAVX512(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
+               unsigned M, unsigned N, unsigned K) {
+  multiplyBlocks(acc, ldAcc, a, b, ldB, M, N, K);
+}
 #endif
 
 template <typename T>
@@ -85,6 +92,9 @@ void multiply(T *acc, unsigned ldAcc, const T *a, const T *b, unsigned ldB,
 #ifdef __x86_64__
   static const bool hasAVX2 =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool hasAVX512 = __builtin_cpu_supports("avx512f");
+  if (hasAVX512)
+    return multiplyAVX512(acc, ldAcc, a, b, ldB, M, N, K);
   if (hasAVX2)
     return multiplyAVX2(acc, ldAcc, a, b, ldB, M, N, K);
 #endif

@@ -48,8 +48,16 @@ void kvq::emu::tc::applyScales(double *values, unsigned lines, unsigned k,
                                const double *scales, unsigned scaleVec) {
   unsigned chunk = k / scaleVec;
   for (unsigned l = 0; l != lines; ++l)
-    for (unsigned i = 0; i != k; ++i)
-      values[l * lineStride + i * kStride] *= scales[l * scaleVec + i / chunk];
+    for (unsigned j = 0; j != scaleVec; ++j) {
+      double scale = scales[l * scaleVec + j];
+      double *first = values + l * lineStride + j * chunk * kStride;
+      if (kStride == 1)
+        for (unsigned i = 0; i != chunk; ++i)
+          first[i] *= scale;
+      else
+        for (unsigned i = 0; i != chunk; ++i)
+          first[i * kStride] *= scale;
+    }
 }
 
 void kvq::emu::tc::multiply(const InstructionDescriptor &i, unsigned rows,
