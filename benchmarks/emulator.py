@@ -74,7 +74,7 @@ def mma_sync(types, shape, a, b, c):
     return f"mma.sync.aligned.{shape}.row.col.{types} {d}, {vector(a)}, {vector(b)}, {d};\n"
 
 
-def tcgen05(kind, idesc, n):
+def tcgen05(kind, idesc, n, scales=False):
     """128 x n products of unswizzled operands in shared memory, one at a time."""
     fixed = (128 >> 4) << 32 | 1 << 46
     before = f"""mov.u32 %r10, t;
@@ -96,7 +96,10 @@ or.b64 %rd3, %rd3, {fixed | (n * 16 >> 4) << 16};
 setp.eq.u32 %p3, %r2, 0;
 fence.proxy.async.shared::cta;
 """
-    body = f"@%p3 tcgen05.mma.cta_group::1.kind::{kind} [%r11], %rd2, %rd3, {idesc}, %p3;\n"
+    if scales:
+        before += "add.u32 %r15, %r11, 248;\nadd.u32 %r16, %r11, 252;\n"
+    scales = ", [%r15], [%r16]" if scales else ""
+    body = f"@%p3 tcgen05.mma.cta_group::1.kind::{kind} [%r11], %rd2, %rd3, {idesc}{scales}, %p3;\n"
     # The loop waits by itself under the eager schedule.
     after = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r11, 256;\n"
     variables = ".shared .align 1024 .b8 s[12288];\n.shared .align 4 .u32 t;"
@@ -109,6 +112,10 @@ def kernels():
     s8 = mma_sync("s32.s8.s8.s32", "m16n8k32", 4, 2, 4)
     idesc = 1 << 4 | (256 >> 3) << 17 | (128 >> 4) << 24
     small = 1 << 4 | (16 >> 3) << 17 | (128 >> 4) << 24
+
+    def nvfp4(n):
+        return 1 << 7 | 1 << 10 | (n >> 3) << 17 | (128 >> 7) << 27
+
     return [
         ("arithmetic", {"body": SIMPLE * 4}, "none", 20000, 8),
         ("arithmetic, all checks", {"body": SIMPLE * 4}, "all", 20000, 8),
@@ -119,6 +126,8 @@ def kernels():
         ("mma.sync s8", {"body": s8 * 4}, "none", 20000, 1),
         ("tcgen05 f16 128x256x16", tcgen05("f16", idesc, 256), "none", 1000, 1),
         ("tcgen05 f16 128x16x16", tcgen05("f16", small, 16), "none", 10000, 1),
+        ("tcgen05 nvfp4 128x16x64", tcgen05("mxf4nvf4.block_scale.block16", nvfp4(16), 16, True), "none", 10000, 1),
+        ("tcgen05 nvfp4 128x128x64", tcgen05("mxf4nvf4.block_scale.block16", nvfp4(128), 128, True), "none", 2000, 1),
         ("tcgen05 e4m3 128x256x32", tcgen05("f8f6f4", idesc, 256), "none", 1000, 1),
     ]
 

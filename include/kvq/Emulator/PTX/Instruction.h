@@ -305,7 +305,8 @@ struct Operand {
 };
 
 /// Operands in text order. Behind the last one there are sinks, so that an
-/// instruction that lacks an operand is rejected as one with a wrong operand is.
+/// instruction that lacks an operand is rejected as one with a wrong operand
+/// is.
 struct OperandList : llvm::SmallVector<Operand, 4> {
   Operand &operator[](size_t index) { return begin()[index]; }
   const Operand &operator[](size_t index) const {
