@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,8 +37,8 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
       mlir::bufferization::BufferizationDialect, mlir::cf::ControlFlowDialect,
       mlir::func::FuncDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect,
       mlir::linalg::LinalgDialect, mlir::math::MathDialect,
-      mlir::memref::MemRefDialect, mlir::NVVM::NVVMDialect,
-      mlir::omp::OpenMPDialect, mlir::scf::SCFDialect,
+      mlir::memref::MemRefDialect, mlir::nvgpu::NVGPUDialect,
+      mlir::NVVM::NVVMDialect, mlir::omp::OpenMPDialect, mlir::scf::SCFDialect,
       mlir::tensor::TensorDialect, mlir::transform::TransformDialect,
       mlir::ub::UBDialect, mlir::vector::VectorDialect>();
 }

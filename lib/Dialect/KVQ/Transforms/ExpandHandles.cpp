@@ -76,6 +76,18 @@ struct ExpandMakeCache : public OpConversionPattern<MakeCacheOp> {
   }
 };
 
+/// Whether a handle is made of parts that have the types of an expansion, and
+/// is used as a handle only: what materialization gives, which stays.
+static bool isMaterialized(MakeCacheOp op, const TypeConverter &converter) {
+  SmallVector<Type> types;
+  return succeeded(converter.convertType(op.getType(), types)) &&
+         TypeRange(types) == op.getOperandTypes() && !op->use_empty() &&
+         llvm::all_of(op->getUsers(), [](Operation *user) {
+           return isa<KVQDialect>(user->getDialect()) &&
+                  !isa<CacheDataOp, CacheScalesOp, CacheGlobalScaleOp>(user);
+         });
+}
+
 /// Replaces an accessor by the part of its type, which is unique among the
 /// parts but for its place: data first, a global scale last.
 template <typename Accessor>
@@ -181,8 +193,9 @@ void ExpandHandlesPass::runOnOperation() {
     return llvm::none_of(op->getOperandTypes(), isHandle) &&
            llvm::none_of(op->getResultTypes(), isHandle);
   };
-  target.addIllegalOp<CacheDataOp, CacheGlobalScaleOp, CacheScalesOp,
-                      MakeCacheOp>();
+  target.addIllegalOp<CacheDataOp, CacheGlobalScaleOp, CacheScalesOp>();
+  target.addDynamicallyLegalOp<MakeCacheOp>(
+      [&](MakeCacheOp op) { return isMaterialized(op, converter); });
   target.addDynamicallyLegalOp<arith::SelectOp>(hasNoHandles);
   target.addDynamicallyLegalOp<func::CallOp>(hasNoHandles);
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
