@@ -1,9 +1,10 @@
 """Random functions that quantize, append, gather and attend, with what the two
 fusions are to make of them.
 
-A case is one function over memrefs of a key and a value cache. Everything is
-drawn from one seed: formats and layouts, shapes, how rows are moved on the way,
-in which order operations come, which handles share bytes, and loops.
+A case is one function over memrefs of a key and a value cache, with functions
+that it calls. Everything is drawn from one seed: formats and layouts, shapes, how
+rows are moved on the way, in which order operations come, which handles share
+bytes, where handles come from, loops, branches and calls.
 """
 
 import ml_dtypes
@@ -25,7 +26,7 @@ class Side:
     def __init__(self, case, name, dim):
         r = case.random
         self.case, self.name, self.dim = case, name, dim
-        self.fmt = formats.FORMATS[r.choice(sorted(formats.FORMATS))]
+        self.fmt = formats.FORMATS[r.choice(case.formats)]
         self.scales = self.fmt.num_scales(dim)
         layouts = [layout for layout in ("linear", "interleaved_4")
                    if self.fmt.block and (layout == "linear" or name == "v")
@@ -37,6 +38,8 @@ class Side:
         layout = f", {self.layout}" if self.layout else ""
         self.type = (f"!kvq.cache<{side}, {case.page}x{case.heads}x{dim}, "
                      f"{self.fmt.name}, {self.kv_layout}{layout}>")
+        #: Whether handles are made of one memref, and not selected.
+        self.known = True
         self.element = ELEMENTS[self.fmt.element]
         self.scale_element = ELEMENTS.get(self.fmt.scale)
 
@@ -58,6 +61,7 @@ class Side:
             if self.fmt.bits == 16:
                 bytes_ = bytes_.view(np.float16 if self.fmt.name == "f16" else np.uint16)
             dims = "x".join(map(str, sizes))
+            case.pools[len(case.arguments)] = self
             self.operands = [("data", *case.argument(
                 f"memref<?x{dims}x{self.dim}x{self.element}>", bytes_))]
             if self.scales:
@@ -77,17 +81,23 @@ class Side:
         if how == "argument":
             return self.case.argument("f32", f"{self.g:.9g}")[0]
         memref = self.operands[-1][1]
-        if how == "accessor":
+        if how == "accessor" or not self.known:
             memref = self.case.define(
                 f"kvq.cache_global_scale {handle} : {self.type} -> memref<f32>")
         return self.case.define(f"memref.load {memref}[] : memref<f32>")
 
 
 class FusionCase:
-    def __init__(self, seed, index):
+    def __init__(self, seed, index, floats=False):
+        """With `floats` caches hold f16 or bf16."""
         self.random = r = np.random.default_rng([seed, index])
         self.name = f"case_{index}"
-        self.arguments, self.body = [], []
+        self.formats = ["bf16", "f16"] if floats else sorted(formats.FORMATS)
+        self.arguments, self.body, self.helpers = [], [], []
+        #: The side whose data each of these arguments is.
+        self.pools = {}
+        #: Names of slot mappings.
+        self.slots = []
         self.indent, self.count = "  ", 0
         self.page = int(r.choice([1, 4, 8]))
         self.heads = int(r.choice([1, 2, 3]))
@@ -211,6 +221,7 @@ class FusionCase:
         width = str(r.choice(["i32", "i64"]))
         where, where_type = self.argument(
             tensor((total,), width), slots.astype(np.int32 if width == "i32" else np.int64))
+        self.slots.append(where)
         names, kinds = zip(*operands)
         self.emit(f"kvq.append ins({', '.join(names)} : {', '.join(kinds)}) into({handle} : "
                   f"{side.type}) slot_mapping({where} : {where_type})")
@@ -289,23 +300,27 @@ class FusionCase:
             x, shape = self.broadcast_heads(x, shape, element, repeat)
         return x, tensor(shape, element)
 
-    def attention(self, k, v, fuses, output):
-        """Returns the output."""
+    def attention(self, k, v, fuses, outputs):
+        """Returns the outputs: the values, and the lse where the case has one."""
         r = self.random
         repeat = str(r.choice(["", "", "broadcast", "generic"]))
         kx, k_type = self.walk(*k, self.k.dim, repeat)
         vx, v_type = self.walk(*v, self.v.dim, repeat)
-        options = str(r.choice(["", "causal", "causal, window_left = 2", "softcap = 2.0 : f32"]))
+        options = str(r.choice(["", "causal", "causal, window_left = 2", "softcap = 2.0 : f32",
+                                "window_left = 1, window_right = 2"]))
         options = f" {{options = #kvq.attention<{options}>}}" if options else ""
         options = options.replace("2.0 : f32", "2.000000e+00")
         masked = r.random() < 0.85
         lens = f" seq_lens({self.lens[0]} : {self.lens[1]})" if masked else ""
+        sinks = f" sinks({self.sinks[0]} : {self.sinks[1]})" if self.sinks else ""
         fuses = fuses and masked
+        types = ", ".join(self.out_types)
         result = self.define(
             f"kvq.attention ins({self.q[0]}, {kx}, {vx} : {self.q[1]}, {k_type}, {v_type}){lens} "
-            f"scale({self.scale}) outs({output} : {self.out_type}){options} -> {self.out_type}")
+            f"scale({self.scale}){sinks} outs({', '.join(outputs)} : {types}){options} -> {types}",
+            len(self.out_types))
         self.expected["kvq.dequant_attention" if fuses else "kvq.attention"] += 1
-        return result
+        return [result] if len(self.out_types) == 1 else result
 
     # The function -------------------------------------------------------------
 
@@ -320,64 +335,128 @@ class FusionCase:
                                    order.reshape(self.batch, -1).astype(np.int32))
         lens = r.integers(0, self.length + 1, self.batch)
         lens[r.random(self.batch) < 0.3] = self.length
-        self.lens = self.argument(tensor((self.batch,), "i32"), lens.astype(np.int32))
+        self.lens = (*self.argument(tensor((self.batch,), "i32"), lens.astype(np.int32)), lens)
         self.scale = self.argument("f32", f"{np.float32(self.k.dim ** -0.5):.9g}")[0]
-        self.out_type = tensor((self.batch, self.queries, heads, self.v.dim), "f32")
-        k, v = self.k.handle(), self.v.handle()
-        output = self.empty(self.out_type)
+        rows = (self.batch, self.queries, heads)
+        self.out_element = str(r.choice(["f32", "f32", "f16", "bf16"]))
+        self.out_types = [tensor((*rows, self.v.dim), self.out_element)]
+        self.sinks = None
+        if r.random() < 0.2:
+            self.sinks = self.argument(tensor((heads,), "f32"),
+                                       r.standard_normal(heads).astype(np.float32))
         loop = r.random() < 0.25
+        if not loop and r.random() < 0.2:
+            self.out_types.append(tensor(rows, "f32"))
+        k, v = self.k.handle(), self.v.handle()
+        if not loop and r.random() < 0.15:
+            v = self.select(self.v, v)
+        outputs = [self.empty(type) for type in self.out_types]
         k_scale = v_scale = None
         if loop:
             zero, one, two = self.index(0), self.index(1), self.index(2)
             k_scale, v_scale, k_before = k, v, k
             head = f"%l{self.count}"
             self.emit(f"{head}:2 = scf.for %step = {zero} to {two} step {one} iter_args("
-                      f"%acc = {output}, %h = {k_before}) -> ({self.out_type}, {self.k.type}) {{")
+                      f"%acc = {outputs[0]}, %h = {k_before}) -> "
+                      f"({self.out_types[0]}, {self.k.type}) {{")
             self.indent = "    "
-            output, k = "%acc", "%h"
+            outputs, k = ["%acc"], "%h"
         self.append(self.k, k, k_scale)
         self.append(self.v, v, v_scale)
         rows = self.gather(self.k, k), self.gather(self.v, v)
-        # What stands between gather and attention, and whether it is in the way.
-        between = str(r.choice(["none", "none", "same", "alias", "other", "page_copy"]))
-        if between == "same":
+        free = self.between(k, v, loop)
+        outputs = self.attention(*rows, free, outputs)
+        if r.random() < 0.3:  # a second reader of the same rows
+            outputs = self.attention(*rows, free, outputs)
+        if r.random() < 0.3:  # a write after the last reader
+            self.append(self.k, k, k_scale)
+        if loop:
+            self.emit(f"scf.yield {outputs[0]}, %h : {self.out_types[0]}, {self.k.type}")
+            self.indent = "  "
+            self.emit("}")
+            outputs = [f"{head}#0"]
+        self.emit(f"return {', '.join(outputs)} : {', '.join(self.out_types)}")
+
+    def between(self, k, v, loop):
+        """What stands between gather and attention. Returns whether it is not in
+        the way."""
+        r = self.random
+        kind = str(r.choice(["none", "none", "none", "same", "alias", "other", "page_copy",
+                             "branch", "call", "call_other"]))
+        if kind == "same":
             self.append(*((self.k, k) if r.random() < 0.5 else (self.v, v)))
-        elif between == "alias":
-            # A second handle of the same memrefs.
+        elif kind == "alias":
+            # A second handle of the memrefs that the last one was made of.
             self.append(self.v, self.v.handle(fresh=False))
-        elif between == "other":
+        elif kind == "other" and not loop:
             other = Side(self, "k", 32)
-            if not loop:
-                self.append(other, other.handle())
-        elif between == "page_copy" and self.pages > 1:
+            self.append(other, other.handle())
+        elif kind == "page_copy" and self.pages > 1:
             src, src_type = self.argument("tensor<1xi32>", np.array([0], np.int32))
             dst, dst_type = self.argument("tensor<1xi32>", np.array([1], np.int32))
             self.emit(f"kvq.copy_pages from({k}) to({k}) src_pages({src} : {src_type}) "
                       f"dst_pages({dst} : {dst_type}) : {self.k.type}")
-        free = between in ("none", "other")
-        result = self.attention(*rows, free, output)
-        if r.random() < 0.3:  # a second reader of the same rows
-            result = self.attention(*rows, free, result)
-        if r.random() < 0.3:  # a write after the last reader
-            self.append(self.k, k, k_scale)
-        if loop:
-            self.emit(f"scf.yield {result}, %h : {self.out_type}, {self.k.type}")
-            self.indent = "  "
+        elif kind == "branch":
+            self.emit(f"scf.if {self.condition()} {{")
+            indent, self.indent = self.indent, self.indent + "  "
+            self.append(self.v, v)
+            self.indent = indent
             self.emit("}")
-            result = f"{head}#0"
-        self.emit(f"return {result} : {self.out_type}")
+        elif kind in ("call", "call_other"):
+            self.call(self.k, k if kind == "call" else "")
+        return kind in ("none", "other")
+
+    def condition(self):
+        """A truth that only the program knows."""
+        number = self.argument("i32", str(self.random.integers(2)))[0]
+        one = self.define("arith.constant 1 : i32")
+        return self.define(f"arith.cmpi eq, {number}, {one} : i32")
+
+    def select(self, side, handle):
+        """One of two handles over different memrefs."""
+        other = side.handle()
+        side.known = False
+        return self.define(f"arith.select {self.condition()}, {handle}, {other} : {side.type}")
+
+    def call(self, side, handle):
+        """Calls a function that appends to a handle, or to one of its own where
+        none is given: who sees the call alone cannot know."""
+        outer = self.arguments, self.body, self.indent, side.operands
+        name, first = f"{self.name}_write", len(self.arguments)
+        self.arguments, self.body, self.indent = list(outer[0]), [], "  "
+        known = side.known
+        if handle:
+            side.known = False
+            target = "%handle"
+        else:
+            target = side.handle()
+        self.append(side, target)
+        side.known, side.operands = known, outer[3]
+        added = self.arguments[first:]
+        parameters = [f"{value}: {type}" for value, type, _ in added]
+        names, types = [value for value, _, _ in added], [type for _, type, _ in added]
+        if handle:
+            parameters.append(f"%handle: {side.type}")
+            names.append(handle)
+            types.append(side.type)
+        self.helpers.append(f"func.func private @{name}({', '.join(parameters)}) {{\n"
+                            + "\n".join(self.body) + "\n  return\n}\n")
+        arguments, (_, self.body, self.indent, _) = self.arguments, outer
+        self.arguments = arguments
+        self.emit(f"func.call @{name}({', '.join(names)}) : ({', '.join(types)}) -> ()")
 
     def text(self):
         arguments = ", ".join(f"{value}: {type}" for value, type, _ in self.arguments)
-        return (f"func.func private @{self.name}({arguments}) -> {self.out_type} {{\n"
+        return ("".join(self.helpers)
+                + f"func.func private @{self.name}({arguments}) -> ({', '.join(self.out_types)}) {{\n"
                 + "\n".join(self.body) + "\n}\n")
 
 
 def module_of(cases):
     """A module whose @main calls each case with arguments of its own. Returns
     (text, arrays and numbers of the arguments, indices of memrefs)."""
-    arguments, calls, results, arrays, memrefs = [], [], [], [], []
-    for case in cases:
+    arguments, calls, values, results, arrays, memrefs = [], [], [], [], [], []
+    for number, case in enumerate(cases):
         names = []
         for _, type, array in case.arguments:
             if type.startswith("memref"):
@@ -386,10 +465,11 @@ def module_of(cases):
             arguments.append(f"{names[-1]}: {type}")
             arrays.append(array)
         types = ", ".join(type for _, type, _ in case.arguments)
-        calls.append(f"  %r{len(results)} = call @{case.name}({', '.join(names)}) : "
-                     f"({types}) -> {case.out_type}")
-        results.append(case.out_type)
-    values = ", ".join(f"%r{i}" for i in range(len(results)))
+        count = len(case.out_types)
+        calls.append(f"  %r{number}:{count} = call @{case.name}({', '.join(names)}) : "
+                     f"({types}) -> ({', '.join(case.out_types)})")
+        values += [f"%r{number}#{i}" for i in range(count)]
+        results += case.out_types
     main = (f"func.func @main({', '.join(arguments)}) -> ({', '.join(results)}) {{\n"
-            + "\n".join(calls) + f"\n  return {values} : {', '.join(results)}\n}}\n")
+            + "\n".join(calls) + f"\n  return {', '.join(values)} : {', '.join(results)}\n}}\n")
     return "\n".join(case.text() for case in cases) + main, arrays, memrefs
