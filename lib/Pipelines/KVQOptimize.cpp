@@ -27,10 +27,11 @@ void kvq::buildKVQOptimizePipeline(OpPassManager &pm,
     formats.formatsFile = options.formatsFile;
     formats.globalScale = options.globalScale;
     formats.scaleLayout = "undecided";
+    formats.strict = options.strict;
     pm.addPass(createConvertCacheFormat(formats));
   }
-  pm.addPass(createFuseQuantizeAppend());
-  pm.addPass(createFuseDequantAttention());
+  pm.addPass(createFuseQuantizeAppend({/*require=*/options.strict}));
+  pm.addPass(createFuseDequantAttention({/*require=*/options.strict}));
   addCleanup(pm);
 
   AssignBlockScalesOptions scales;
@@ -47,8 +48,6 @@ void kvq::buildKVQOptimizePipeline(OpPassManager &pm,
     split.splitLength = options.splitLength;
     pm.addNestedPass<func::FuncOp>(createSplitKV(split));
   }
-  // Copies of scales and splits make the same sizes and outputs several times.
-  addCleanup(pm);
   pm.addPass(createVerifyHandles());
   VerifyTargetOptions target;
   target.chip = options.chip;

@@ -3,6 +3,12 @@
 // RUN: kvq-opt %s --kvq-optimize="value-reader=trtllm-gen value-format=nvfp4" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,READER,GPU
 // RUN: kvq-opt %s --kvq-optimize=chip=cpu --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,CPU
 
+// RUN: kvq-opt %s --kvq-optimize="strict=true key-format=nvfp4" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefix=STRICT
+
+// STRICT: kvq-convert-cache-format{formats-file= global-scale=argument key-format=nvfp4 scale-layout=undecided strict=true value-format=},
+// STRICT-NEXT: kvq-fuse-quantize-append{require=true},
+// STRICT-NEXT: kvq-fuse-dequant-attention{require=true},
+
 // The order matters: attention is recognized first, then formats before fusions, fusions before layouts, layouts
 // before what reads them, checks last.
 // CHECK: builtin.module(
@@ -31,8 +37,6 @@
 // FORMATS-NEXT: kvq-split-kv{max-queries=16 split-dynamic=true split-length=256}
 // READER-NEXT: kvq-split-kv{max-queries=16 split-dynamic=true split-length=512}
 // GPU-NEXT: ),
-// CHECK-NEXT: canonicalize{
-// CHECK-NEXT: cse,
 // CHECK-NEXT: kvq-verify-handles,
 // CHECK-NEXT: func.func(
 // DEFAULT-NEXT: kvq-verify-target{chip=sm_100a}

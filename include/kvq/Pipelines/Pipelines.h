@@ -71,6 +71,11 @@ struct KVQOptimizeOptions
   Option<int64_t> splitLength{*this, "split-length",
                               llvm::cl::desc("Tokens of a chunk of attention"),
                               llvm::cl::init(512)};
+  Option<bool> strict{
+      *this, "strict",
+      llvm::cl::desc("A cache that cannot be converted, and an operation on a "
+                     "cache that cannot be fused, are errors"),
+      llvm::cl::init(false)};
 };
 
 /// Adds the passes that make of a module with `kvq` operations on tensors, in
