@@ -48,6 +48,8 @@ void kvq::buildKVQOptimizePipeline(OpPassManager &pm,
     split.splitLength = options.splitLength;
     pm.addNestedPass<func::FuncOp>(createSplitKV(split));
   }
+  // Copies of scales and splits make the same sizes and outputs several times.
+  addCleanup(pm);
   pm.addPass(createVerifyHandles());
   VerifyTargetOptions target;
   target.chip = options.chip;

@@ -37,6 +37,8 @@
 // FORMATS-NEXT: kvq-split-kv{max-queries=16 split-dynamic=true split-length=256}
 // READER-NEXT: kvq-split-kv{max-queries=16 split-dynamic=true split-length=512}
 // GPU-NEXT: ),
+// CHECK-NEXT: canonicalize{
+// CHECK-NEXT: cse,
 // CHECK-NEXT: kvq-verify-handles,
 // CHECK-NEXT: func.func(
 // DEFAULT-NEXT: kvq-verify-target{chip=sm_100a}
