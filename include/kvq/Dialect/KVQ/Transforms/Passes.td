@@ -411,7 +411,7 @@ def SelectMMA : InterfacePass<"kvq-select-mma", "mlir::FunctionOpInterface"> {
                           !kvq.cache<value, 16x8x128, mxfp4, NHD, linear>)
           block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>)
           scale(%scale) outs(%o : tensor<2x1x8x128xf16>)
-          {pv = #kvq.mma_kind<bf16>, qk = #kvq.mma_kind<f16>}
+          {pv = #kvq.mma_kind<bf16>, qk = #kvq.mma_kind<block_scaled, terms = 2>}
           -> tensor<2x1x8x128xf16>
       return %0 : tensor<2x1x8x128xf16>
     }
