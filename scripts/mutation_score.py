@@ -185,10 +185,10 @@ class Result:
         return len(self.killed) / self.total if self.total else 1.0
 
 
-def score(text, fault, kernel=None, schedules=SCHEDULES, jobs=1, every=1):
-    """Runs every mutant, or one in `every`. `fault(text, schedule)` runs one and
-    returns what was wrong with it, or None; it raises NoKernel for a text that
-    cannot run."""
+def score(text, fault, kernel=None, schedules=SCHEDULES, jobs=1, chosen=None):
+    """Runs every mutant, or those that were `chosen` of them. `fault(text,
+    schedule)` runs one and returns what was wrong with it, or None; it raises
+    NoKernel for a text that cannot run."""
 
     def run(mutant):
         for schedule in schedules:
@@ -202,7 +202,7 @@ def score(text, fault, kernel=None, schedules=SCHEDULES, jobs=1, every=1):
 
     result = Result()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for mutant, why in pool.map(run, mutants(text, kernel)[::every]):
+        for mutant, why in pool.map(run, mutants(text, kernel) if chosen is None else chosen):
             if why and why[0] is None:
                 result.invalid.append((mutant.key, mutant.line, why[1]))
             elif why:
