@@ -29,8 +29,7 @@ DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
   };
   makeRing(filled, plan.stages);
   makeRing(consumed, plan.stages);
-  for (BarrierRing *ring :
-       {&scored, &scoresRead, &expanded, &weighted, &accumulated})
+  for (BarrierRing *ring : {&scored, &expanded, &weighted, &accumulated})
     makeRing(*ring, kBuffers);
 }
 
@@ -47,17 +46,24 @@ void DecodeKernel::emit() {
 
 void DecodeKernel::computeRows(Work work) {
   setUp(work);
-  I32 warp = b.warp();
+  // Of what comes from a shuffle ptxas knows that it is the same in all lanes.
+  I32 warp = b.shuffle(b.warp(), b.i32(0));
   b.when(warp < 4, [&] { weighAndFinish(work); });
   b.when((warp >= 4) & (warp < 8), [&] { expandValues(work); });
   b.when(warp == 8, [&] { loadTiles(work); });
-  b.when(warp == 9, [&] {
-    b.when(b.lane() == 0, [&] { issueProducts(work); });
-    b.syncWarp();
-  });
+  b.when(warp == 9, [&] { issueProducts(work); });
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
   b.barrier();
   b.when(warp == 9, [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
+}
+
+void DecodeKernel::forTiles(I32 count, function_ref<void(I32 tile)> body) {
+  static_assert(kBuffers == 2, "a divisor of the number of stages");
+  b.loop(b.i32(0), count, plan.stages, [&](I32 first) {
+    body(first);
+    for (int64_t i = 1; i < plan.stages; ++i)
+      b.when(first + i < count, [&] { body(first + i); });
+  });
 }
 
 Value DecodeKernel::bufferOf(Value region, I32 tile) {
@@ -96,7 +102,6 @@ void DecodeKernel::setUp(Work work) {
     filled.initialize(32);
     consumed.initialize(kExpandThreads + 1);
     scored.initialize(1);
-    scoresRead.initialize(kSoftmaxThreads);
     expanded.initialize(kExpandThreads);
     weighted.initialize(kSoftmaxThreads);
     accumulated.initialize(1);
@@ -120,7 +125,7 @@ void DecodeKernel::setUp(Work work) {
   fenceForAsyncProxy(b);
   b.barrier();
 
-  tensorMemory = b.load(slot, b.getI32Type());
+  tensorMemory = b.shuffle(b.loadI32(slot), b.i32(0));
   auto region = [&](int64_t columns, Type element, StringRef name) -> Value {
     auto type =
         tcgen05::TMemType::get(b.getContext(), kTileTokens, columns, element);

@@ -24,10 +24,15 @@
 //      filled         loader             V, products      a stage holds a tile
 //      consumed       V, products        loader           the stage is free
 //      scored         products           softmax          scores are there
-//      scoresRead     softmax            products         they have been read
 //      expanded       V                  products         V is there
 //      weighted       softmax            products         P is there
-//      accumulated    products           V, softmax       V and P are free
+//      accumulated    products           V, softmax       the output has V and
+//      P
+//
+// Of each of these there are two. That P of a tile is there says that its
+// scores have been read, and the products of the scores come after those of the
+// output of the tile that had the same buffers, so that scores and P need no
+// barrier to say that their buffers are free.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +77,10 @@ private:
   void computeRows(Work work);
   void setUp(Work work);
 
+  /// Emits `body` for tiles 0 to `count` - 1 in turn, once for each stage:
+  /// which buffers a tile has then are constants.
+  void forTiles(I32 count, llvm::function_ref<void(I32 tile)> body);
+
   //===--------------------------------------------------------------------===//
   // The roles, one file each
   //===--------------------------------------------------------------------===//
@@ -106,8 +115,8 @@ private:
   void loadTile(Work work, I32 tile);
 
   // Products.cpp
-  void issueScores(I32 tile);
-  void issueOutput(I32 tile);
+  void issueScores(I32 tile, Pred isIssuer);
+  void issueOutput(I32 tile, Pred isIssuer);
 
   // ValueExpansion.cpp
   struct Expander;
@@ -154,8 +163,7 @@ private:
 
   DecodePlan plan;
   Ptr sharedMemory;
-  BarrierRing filled, consumed, scored, scoresRead, expanded, weighted,
-      accumulated;
+  BarrierRing filled, consumed, scored, expanded, weighted, accumulated;
   /// Tensor memory; of all but the query scales and the output there are
   /// kBuffers side by side.
   mlir::Value tensorMemory, scoreRegion, keyScaleRegion, queryScaleRegion,

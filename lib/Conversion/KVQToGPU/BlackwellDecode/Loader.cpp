@@ -136,11 +136,15 @@ void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
         (pages.piece * 16);
     int64_t rows = pages.rowsOfPage();
     forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
-      row = row ^ turn;
-      I32 inTile = pages.begin + (row + int64_t(number) * rows);
-      I32 piece = pages.piece ^ ((inTile / line) % side.pieces());
-      Ptr at = to + (inTile * side.rowBytes() + piece * 16);
-      Ptr source = from + row.extend() * stride;
+      // The lane's part of the addresses stands apart: what is constant becomes
+      // the offset of the instruction. Pages begin where the swizzle does.
+      I32 inLine = (row % line) ^ turn;
+      I32 lineRow = row - row % line;
+      I32 inTile = pages.begin + inLine + lineRow + int64_t(number) * rows;
+      I32 piece = pages.piece ^ ((lineRow / line) % side.pieces());
+      Ptr at = to + ((pages.begin + inLine) * side.rowBytes() + piece * 16) +
+               (lineRow + int64_t(number) * rows) * side.rowBytes();
+      Ptr source = from + inLine.extend() * stride + lineRow.extend() * stride;
       if (mode == CopyMode::Dense)
         return copyAsync(b, at, source, 16, Pred());
       I32 position = pages.first + inTile;
@@ -219,7 +223,10 @@ void DecodeKernel::loadValueScales(const LanePages &pages, TokenRange tokens,
                .select(pages.pages[i], page);
   Ptr from = getScales(b, v, page, pages.entry + firstRow % pages.rowsOfPage());
   I32 inTile = pages.begin + firstRow;
+  // Each row of lanes takes its four rows in another order: banks again.
+  I32 turn = (b.lane() / plan.v.pieces()) % 4;
   forRows(b, 4, mode == CopyMode::Unaligned, [&](I32 row) {
+    row = row ^ turn;
     Ptr at = to + (inTile + row) * bytes;
     Ptr source = from + row.extend() * stride;
     if (mode == CopyMode::Dense)

@@ -134,7 +134,7 @@ void DecodePlan::placeShared() {
   shared.valueScalesOfWarp = groupTokens() * 8;
   shared.valueScales = place(4 * kBuffers * shared.valueScalesOfWarp, 128);
   shared.maxima = place(4 * rows * 4, 16);
-  shared.barriers = place(BarrierRing::getBytes(2 * stages + 5 * kBuffers), 8);
+  shared.barriers = place(BarrierRing::getBytes(2 * stages + 4 * kBuffers), 8);
   shared.tensorMemory = place(4, 4);
   // The start of dynamic shared memory is a multiple of 16 only.
   shared.bytes = at + pattern - 16;

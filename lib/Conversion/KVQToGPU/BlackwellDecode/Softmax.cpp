@@ -30,6 +30,24 @@ static constexpr double kNoShift = -std::numeric_limits<float>::max();
 /// The barrier of these warps.
 static constexpr int64_t kBarrier = 1;
 
+/// Combines values by twos, for which there is an instruction.
+template <typename Op>
+static SmallVector<F32> combinePairs(KernelBuilder &b, ArrayRef<F32> left,
+                                     ArrayRef<F32> right) {
+  auto type = VectorType::get(2, b.getF32Type());
+  auto pair = [&](ArrayRef<F32> values, size_t at) -> Value {
+    return vector::FromElementsOp::create(
+        b, type, ValueRange{values[at], values[at + 1]});
+  };
+  SmallVector<F32> results;
+  for (size_t i = 0; i < left.size(); i += 2) {
+    Value result = Op::create(b, pair(left, i), pair(right, i));
+    for (int64_t lane = 0; lane < 2; ++lane)
+      results.push_back(b.extractF32(result, lane));
+  }
+  return results;
+}
+
 DecodeKernel::RowState DecodeKernel::initialState() {
   RowState state;
   state.shifts.assign(plan.rows, b.f32(kNoShift));
@@ -58,8 +76,6 @@ SmallVector<F32> DecodeKernel::loadLogits(I32 tile, ArrayRef<F32> factors) {
       scores.push_back(b.extractF32(loaded, i));
   }
   tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
-  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
-  scoresRead.arrive(tile);
 
   double softcap = options.getSoftcapValue();
   SmallVector<F32> logits;
@@ -221,10 +237,7 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
 
   // By how much each logit exceeds the shift, in powers of two.
   auto subtractShifts = [&](const RowState &state) {
-    SmallVector<F32> exponents;
-    for (auto [logit, shift] : llvm::zip_equal(logits, state.shifts))
-      exponents.push_back(logit - shift);
-    return exponents;
+    return combinePairs<arith::SubFOp>(b, logits, state.shifts);
   };
   SmallVector<F32> exponents = subtractShifts(state);
   F32 largest = exponents.front();
@@ -250,12 +263,12 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
   SmallVector<F32> weights;
   for (int64_t row = 0; row < plan.rows; ++row) {
     state.shifts[row] = {b, values[row]};
-    F32 weight = F32(b, values[2 * plan.rows + row]).exp2();
-    state.sums[row] = F32(b, values[plan.rows + row]) + weight;
-    weights.push_back(weight);
+    state.sums[row] = {b, values[plan.rows + row]};
+    weights.push_back(F32(b, values[2 * plan.rows + row]).exp2());
   }
-  accumulated.waitBefore(tile);
+  state.sums = combinePairs<arith::AddFOp>(b, state.sums, weights);
   storeWeights(tile, weights);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
   fenceForAsyncProxy(b);
   weighted.arrive(tile);
   return state;
@@ -269,26 +282,32 @@ void DecodeKernel::weighAndFinish(Work work) {
     F32 factor = b.loadF32(shared(plan.shared.rowFactors) + 4 * row);
     factors.push_back(isCapped ? factor : factor * kLog2E);
   }
-  RowState state = initialState();
-  SmallVector<Value> init;
-  llvm::append_range(init, state.shifts);
-  llvm::append_range(init, state.sums);
-  SmallVector<Value> last =
-      b.carry(b.i32(0), work.count, 1, init, [&](I32 tile, ValueRange values) {
-        RowState state;
-        for (int64_t row = 0; row < plan.rows; ++row) {
-          state.shifts.push_back({b, values[row]});
-          state.sums.push_back({b, values[plan.rows + row]});
-        }
-        state = weighTile(work, tile, factors, state);
-        SmallVector<Value> next;
-        llvm::append_range(next, state.shifts);
-        llvm::append_range(next, state.sums);
-        return next;
-      });
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    state.shifts[row] = {b, last[row]};
-    state.sums[row] = {b, last[plan.rows + row]};
-  }
+  auto pack = [](const RowState &state) {
+    SmallVector<Value> values;
+    llvm::append_range(values, state.shifts);
+    llvm::append_range(values, state.sums);
+    return values;
+  };
+  auto unpack = [&](ValueRange values) {
+    RowState state;
+    for (Value value : values.take_front(plan.rows))
+      state.shifts.push_back({b, value});
+    for (Value value : values.drop_front(plan.rows))
+      state.sums.push_back({b, value});
+    return state;
+  };
+  // Both buffers in turn, so that a tile's buffer is a constant.
+  auto visitTiles = [&](I32 tile, ValueRange values) {
+    SmallVector<Value> after =
+        pack(weighTile(work, tile, factors, unpack(values)));
+    auto visitNext = [&] {
+      return pack(weighTile(work, tile + 1, factors, unpack(after)));
+    };
+    return b.choose(tile + 1 < work.count,
+                    SmallVector<Type>(after.size(), b.getF32Type()), visitNext,
+                    [&] { return after; });
+  };
+  RowState state = unpack(b.carry(b.i32(0), work.count, kBuffers,
+                                  pack(initialState()), visitTiles));
   finish(work, state);
 }

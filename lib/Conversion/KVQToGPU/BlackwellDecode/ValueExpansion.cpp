@@ -220,7 +220,7 @@ void DecodeKernel::expandValues(Work work) {
   int64_t warpsOfGroup = 4 / plan.groups();
   expander.group = expander.warp / warpsOfGroup;
   expander.pieces = expander.warp % warpsOfGroup;
-  b.loop(b.i32(0), work.count, 1, [&](I32 tile) {
+  forTiles(work.count, [&](I32 tile) {
     Ptr from = stage(tile);
     expander.rows = from + plan.shared.v;
     expander.scales = from + plan.shared.vScales;
