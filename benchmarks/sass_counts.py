@@ -1,11 +1,11 @@
 """SASS of a PTX kernel, and how often its instructions are executed.
 
 ptxas says for each instruction which line of the PTX it is of, and a profile of
-the emulator (ptx_profile.py) how often that line runs. An opcode that a line has in
-several basic blocks is taken for copies that share the line's executions. Where
-ptxas moves an instruction to a block that runs more or less often, or unrolls a
-loop, the count is off by that: `disagreements` says whether it is for instructions
-that correspond one to one.
+the emulator (ptx_profile.py) how often that line runs. Copies of a line's code share
+its executions: as many as there are of an instruction that PTX and SASS have one to
+one, else as there are basic blocks with an opcode of the line. Where ptxas moves an
+instruction to a block that runs more or less often the count is off by that:
+`disagreements` says whether it is for instructions that correspond one to one.
 
 Needs ptxas, and nvdisasm of the package nvidia-cuda-nvdisasm.
 """
@@ -32,6 +32,21 @@ _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?(@!?U?P[T\d]+\s+)?([A
 
 _LABEL = re.compile(r"\.L_x_\d+:")
 _ENDS_BLOCK = re.compile(r"(BRA|BRX|EXIT|RET|BREAK|BSYNC|WARPSYNC)\b")
+
+
+#: Opcodes and the PTX that each is made of, one to one.
+_PAIRS = {
+    r"HMMA": r"mma\.sync", r"MUFU\.EX2": r"ex2\.", r"LDSM": r"ldmatrix",
+    r"SHFL": r"shfl\.", r"BAR\.": r"bar(?:rier)?(?:\.cta)?\.(?:sync|red|arrive)",
+    r"LDGSTS": r"cp\.async\.c[ag]", r"UTC\w*MMA": r"tcgen05\.mma", r"LDTM": r"tcgen05\.ld",
+    r"STTM": r"tcgen05\.st", r"UTCCP": r"tcgen05\.cp", r"UTCBAR": r"tcgen05\.commit",
+    r"F2FP\.F16\.E2M1": r"cvt\.rn\.f16x2\.e2m1x2",
+}
+
+
+def _statement(ptx):
+    """The opcode of a statement of PTX, of which a line may have several."""
+    return re.compile(rf"(?:^|[\s;{{}}]){ptx}")
 
 
 class Unavailable(Exception):
@@ -77,6 +92,7 @@ class Sass:
                 block += 1
             elif row.startswith("//----"):
                 break
+        self._copies = self._count_copies(pathlib.Path(ptx).read_text().splitlines())
 
     def executed(self, profile):
         """Executions by warp of each opcode."""
@@ -85,8 +101,20 @@ class Sass:
             blocks[opcode, line].add(block)
         counts = collections.Counter()
         for opcode, line, _ in self.instructions:
-            counts[opcode] += profile.of_line(line) / len(blocks[opcode, line])
+            copies = self._copies.get(line) or len(blocks[opcode, line])
+            counts[opcode] += profile.of_line(line) / copies
         return counts
+
+    def _count_copies(self, lines):
+        """How many copies of its code each line has that tells."""
+        copies = {}
+        for opcode, ptx in _PAIRS.items():
+            found = collections.Counter(line for name, line, _ in self.instructions
+                                        if re.match(opcode, name))
+            for line, number in found.items():
+                if statements := len(_statement(ptx).findall(lines[line - 1])):
+                    copies[line] = max(copies.get(line, 1), number / statements)
+        return copies
 
 
 def alu_slots(counts):
@@ -95,24 +123,13 @@ def alu_slots(counts):
                for opcode, n in counts.items() if _ALU.match(opcode))
 
 
-#: Opcodes and the PTX that each is made of, one to one.
-_PAIRS = {
-    r"HMMA": r"mma\.sync", r"MUFU\.EX2": r"ex2\.", r"LDSM": r"ldmatrix",
-    r"SHFL": r"shfl\.", r"BAR\.": r"bar(?:rier)?(?:\.cta)?\.(?:sync|red|arrive)",
-    r"LDGSTS": r"cp\.async\.c[ag]", r"UTC\w*MMA": r"tcgen05\.mma", r"LDTM": r"tcgen05\.ld",
-    r"STTM": r"tcgen05\.st", r"UTCCP": r"tcgen05\.cp", r"UTCBAR": r"tcgen05\.commit",
-    r"F2FP\.F16\.E2M1": r"cvt\.rn\.f16x2\.e2m1x2",
-}
-
-
 def disagreements(counts, text, profile):
     """Where opcodes are not executed as often as the PTX that they are made of:
     texts."""
     lines = [re.sub(r"//.*", "", line) for line in text.splitlines()]
     result = []
     for opcode, ptx in _PAIRS.items():
-        statement = re.compile(rf"(?:^|[\s;{{}}]){ptx}")
-        expected = sum(profile.of_line(i) * len(statement.findall(line))
+        expected = sum(profile.of_line(i) * len(_statement(ptx).findall(line))
                        for i, line in enumerate(lines, 1))
         found = sum(n for name, n in counts.items() if re.match(opcode, name))
         if abs(found - expected) > 0.05 * max(found, expected):
