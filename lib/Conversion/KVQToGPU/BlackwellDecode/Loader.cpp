@@ -190,10 +190,16 @@ void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
       entry = pages.entry;
     }
     Ptr from = getScales(b, k, page, entry) + word * 4;
+    // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
+    I32 turn = (b.lane() / (rows < 8 ? 2 : 1)) % 4;
     forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
-      I32 inTile = pages.begin + (firstRow + row);
-      Ptr at = to + (word * 512 + (inTile % 32) * 16 + (inTile / 32) * 4);
-      Ptr source = from + row.extend() * stride;
+      I32 inFour = (row % 4) ^ turn;
+      I32 fourRow = row - row % 4;
+      I32 lanePart = pages.begin + firstRow + inFour;
+      I32 inTile = lanePart + fourRow;
+      Ptr at = to + (word * 512 + (lanePart % 32) * 16 + (inTile / 32) * 4) +
+               fourRow * 16;
+      Ptr source = from + inFour.extend() * stride + fourRow.extend() * stride;
       if (mode == CopyMode::Dense)
         return copyAsync(b, at, source, 4, Pred());
       I32 position = pages.first + inTile;

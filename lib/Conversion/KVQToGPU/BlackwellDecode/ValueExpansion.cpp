@@ -102,7 +102,22 @@ void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
 
   auto stageLinear = [&](I32 item) {
     I32 offset = (firstToken + item * 2) * scales + expander.pieces * 4;
-    I32 even = loadWord(offset), odd = loadWord(offset + scales);
+    I32 even, odd;
+    if (scales == 8) {
+      // One access of both rows meets in fewer banks than two of words.
+      Value rows = b.load(expander.scales + (firstToken + item * 2) * scales,
+                          VectorType::get(4, b.getI32Type()));
+      auto choose = [&](int64_t token) {
+        return (expander.pieces == 0)
+            .select(I32(b, b.extract(rows, 2 * token)),
+                    I32(b, b.extract(rows, 2 * token + 1)));
+      };
+      even = choose(0);
+      odd = choose(1);
+    } else {
+      even = loadWord(offset);
+      odd = loadWord(offset + scales);
+    }
     auto join = [&](int64_t selector) -> I32 {
       return {b, NVVM::PermuteOp::create(b, b.getI32Type(), even, odd,
                                          b.i32(selector),
@@ -111,8 +126,14 @@ void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
     std::array<Value, 2> low = decodeE4M3(b, join(0x5140));
     std::array<Value, 2> high = decodeE4M3(b, join(0x7362));
     I32 g = item / 8, x = (item / 4) % 2, i = item % 4;
-    for (int64_t s = 0; s < 2; ++s)
-      store(g, i, b.i32(s), x, low[s], high[s]);
+    // Lanes of neighbouring g begin with different halves: banks again.
+    for (int64_t turn = 0; turn < 2; ++turn) {
+      I32 s = (g % 2) ^ turn;
+      auto choose = [&](const std::array<Value, 2> &blocks) -> Value {
+        return arith::SelectOp::create(b, Value(s == 0), blocks[0], blocks[1]);
+      };
+      store(g, i, s, x, choose(low), choose(high));
+    }
   };
 
   auto stageInterleaved = [&](I32 item) {
