@@ -27,13 +27,12 @@ KIND = "block_scaled, terms = 2"
 EXPLAINED = {
     r"fence\.mbarrier_init": (1, "orders for other CTAs and the asynchronous proxy; "
                                 "bar.sync, which follows, does for the CTA"),
-    r"relax: mbarrier\.": (9, "orders tensor memory alone, for which relaxed "
-                             "operations between two tcgen05.fence are enough"),
-    r"delete: bar\.warp\.sync": (1, "the lanes meet at the bar.sync that follows"),
-    r"do not wait: mbarrier\.": (3, "another wait of the same thread implies it: for a "
-                                   "later product of the thread that issues them, or "
-                                   "for the weights of the same tile"),
-    r"delete: tcgen05\.fence::after_thread_sync": (2, "follows such a wait"),
+    r"relax: mbarrier\.": (20, "orders tensor memory alone, for which relaxed "
+                              "operations between two tcgen05.fence are enough"),
+    r"do not wait: mbarrier\.": (6, "a wait of lanes that issue no product"),
+    r"delete: tcgen05\.fence::after_thread_sync": (7, "of lanes that issue no product, "
+                                                  "or behind a wait with one"),
+    r"delete: tcgen05\.fence::before_thread_sync": (2, "another lies before the arrival"),
     r"delete: bar\.sync 1, 128": (1, "all threads wait for the last product, which "
                                     "needs the weights of each"),
 }
