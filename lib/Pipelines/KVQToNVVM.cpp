@@ -64,6 +64,7 @@ void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
   ConvertKVQToGPUOptions kernels;
   kernels.chip = options.chip;
   kernels.features = options.features;
+  kernels.requireTensorCores = options.requireTensorCores;
   pm.addPass(createConvertKVQToGPU(kernels));
   pm.addPass(createExpandHandles());
   pm.addPass(createLowerFPConversions());

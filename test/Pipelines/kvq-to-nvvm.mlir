@@ -1,5 +1,7 @@
 // RUN: kvq-opt %s --kvq-to-nvvm="chip=sm_100a features=+ptx90" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,NVVM
 // RUN: kvq-opt %s --kvq-to-ptx="chip=sm_100a features=+ptx90" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,PTX
+// RUN: kvq-opt %s --kvq-to-nvvm="chip=sm_100a require-tensor-cores" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefix=REQUIRE
+// REQUIRE: convert-kvq-to-gpu{chip=sm_100a features= require-tensor-cores=true},
 
 // The order matters: checks before deallocation, kernels from buffers, storage
 // and conversions of low-bit floats before nvvm.

@@ -19,11 +19,12 @@ using namespace mlir;
 using llvm::createStringError;
 
 llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
-                              StringRef features) {
+                              StringRef features, bool requireTensorCores) {
   PassManager manager(module.getContext(), module.getOperationName());
   KVQToNVVMOptions options;
   options.chip = chip.name.str();
   options.features = features.str();
+  options.requireTensorCores = requireTensorCores;
   buildKVQToNVVMPipeline(manager, options);
   if (failed(manager.run(module)))
     return diagnosedError();

@@ -8,10 +8,11 @@
 
 namespace kvq {
 
-/// Lowers a module for a chip by `kvq-to-nvvm`. `features` is what
-/// getChipFeatures returned. Fails after a diagnostic.
+/// Lowers a module for a chip by `kvq-to-nvvm`, with its option
+/// `require-tensor-cores`. `features` is what getChipFeatures returned. Fails
+/// after a diagnostic.
 llvm::Error lowerForChip(mlir::ModuleOp module, const Chip &chip,
-                         llvm::StringRef features);
+                         llvm::StringRef features, bool requireTensorCores);
 
 /// Makes PTX of the kernels of a lowered module.
 llvm::Error lowerKernelsToPTX(mlir::ModuleOp module);

@@ -79,6 +79,13 @@ static cl::opt<std::string> featureNames(
              "GPU the PTX version, as +ptx88"),
     cl::cat(category));
 
+static cl::opt<bool> requireTensorCores(
+    "require-tensor-cores",
+    cl::desc("Of a GPU: attention whose MMA kinds (qk, pv) no kernel computes "
+             "on the chip is an error; otherwise the portable kernel takes its "
+             "place"),
+    cl::cat(category));
+
 static cl::opt<std::string>
     ptxasName("ptxas", cl::value_desc("PROGRAM"), cl::init("ptxas"),
               cl::desc("NVIDIA's assembler, for --emit=cubin"),
@@ -112,6 +119,10 @@ static llvm::Error checkOptions() {
       return createStringError("--header is for --target=cpu: kernels are not "
                                "called from C");
   }
+  if (!isGPU && requireTensorCores)
+    return createStringError("--require-tensor-cores is for a GPU; expected "
+                             "--target=" +
+                             getChipNames());
   if (!isGPU && !manifestFile.empty())
     return createStringError("--manifest describes kernels of a GPU; expected "
                              "--target=" +
@@ -176,7 +187,8 @@ static llvm::Error compileForGPU(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
       requestCInterface(module, function.getName());
-  if (llvm::Error error = lowerForChip(module, chip, features))
+  if (llvm::Error error =
+          lowerForChip(module, chip, features, requireTensorCores))
     return error;
   std::string manifest;
   if (!manifestFile.empty()) {

@@ -116,6 +116,11 @@ struct KVQToNVVMOptions : public mlir::PassPipelineOptions<KVQToNVVMOptions> {
       *this, "features",
       llvm::cl::desc("The PTX version, as +ptx88; that of the chip by default"),
       llvm::cl::init("")};
+  Option<bool> requireTensorCores{
+      *this, "require-tensor-cores",
+      llvm::cl::desc("An MMA kind of attention that no kernel computes on the "
+                     "chip is an error"),
+      llvm::cl::init(false)};
 };
 
 /// Adds the passes that lower a module with `kvq` operations, on tensors or
