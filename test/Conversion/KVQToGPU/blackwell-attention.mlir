@@ -25,13 +25,13 @@ func.func @native(%q: memref<?x1x8x128xf16>,
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have the format #kvq.format<mxfp4>, accepted is nvfp4
-func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, mxfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have head_dim 64, accepted for mxfp4 are 128 and 256
+func.func @scale_words(%q: memref<?x1x8x64xf16>, %k: !kvq.cache<key, 16x1x64, mxfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the keys have the format #kvq.format<mxfp4>, accepted is nvfp4}}
-  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
-      caches(%k, %v : !kvq.cache<key, 16x1x128, mxfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+  // expected-remark @below {{is computed by the portable kernel: the keys have head_dim 64, accepted for mxfp4 are 128 and 256}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x64xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x64, mxfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
       {qk = #kvq.mma_kind<block_scaled, terms = 2>}
@@ -40,11 +40,11 @@ func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, m
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted is nvfp4
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted are nvfp4 and mxfp4
 func.func @value_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, fp8, HND>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted is nvfp4}}
+  // expected-remark @below {{is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted are nvfp4 and mxfp4}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, fp8, HND>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
@@ -122,6 +122,21 @@ func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HN
   // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<bf16>, accepted is f16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}
+  return
+}
+
+// -----
+
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the scale layout interleaved_4
+func.func @wide_interleaved(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, mxfp4, HND, interleaved_4>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the values have the scale layout interleaved_4}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, mxfp4, HND, interleaved_4>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
       {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}

@@ -13,16 +13,26 @@ from decode_case import DecodeCase
 from decode_domains import DOMAINS, is_legal, is_native
 from pairs import all_pairs
 
-NATIVE = {
-    **DOMAINS,
-    "k_format": ("nvfp4",),
-    "v_format": ("nvfp4",),
-    "qk": tuple(f"block_scaled, terms = {n}" for n in (1, 2, 3)),
-    "pv": ("f16",),
-    "lengths": ("page", "tile"),
-    "group": (1, 8, 13, 64),
-}
-CASES = list(all_pairs(NATIVE, is_legal, seed=1))
+def cases(k_format, v_format):
+    dims = {"nvfp4": DOMAINS["k_dim"], "mxfp4": (128, 256)}
+    wide = v_format == "mxfp4"
+    domains = {
+        **DOMAINS,
+        "k_format": (k_format,),
+        "v_format": (v_format,),
+        "qk": tuple(f"block_scaled, terms = {n}" for n in (1, 2, 3)),
+        "pv": ("bf16" if wide else "f16",),
+        "k_dim": dims[k_format],
+        "v_dim": dims[v_format],
+        "v_scale_layout": ("linear",) if wide else DOMAINS["v_scale_layout"],
+        "lengths": ("page", "tile"),
+        "group": (1, 8, 13, 64),
+    }
+    return all_pairs(domains, is_legal, seed=1)
+
+
+FORMATS = ("nvfp4", "mxfp4")
+CASES = [case for k in FORMATS for v in FORMATS for case in cases(k, v)]
 
 
 def name(case):

@@ -139,6 +139,6 @@ void DecodeKernel::setUp(Work work) {
   scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
   keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), "scales of K");
   queryScaleRegion = scaleRegion(plan.k.scales(), "scales of Q");
-  valueRegion = region(kBuffers * plan.weightDepth(), b.getF16Type(), "V");
+  valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
   outputRegion = region(plan.weightColumns(), b.getF32Type(), "O");
 }

@@ -4,14 +4,14 @@
 // chunk of its tokens, in tiles of 128 tokens, with tcgen05. Operands are
 // swapped, so that tokens are the rows of 128 that the instruction has:
 //
-//   S^T = K Q^T   kind mxf4nvf4: the packed bytes of K as they lie and their
-//                 block scales; Q as a sum of NVFP4 terms, which are further
-//                 columns. Queries.cpp
+//   S^T = K Q^T   kind mxf4nvf4, or mxf4 for mxfp4: the packed bytes of K as
+//                 they lie and their block scales; Q as a sum of terms of that
+//                 format, which are further columns. Queries.cpp
 //   softmax       along the tokens: a thread has one token and all rows, and
 //                 the shift is corrected only where it must be. Softmax.cpp
-//   O^T = V^T P^T kind f16: V expanded exactly to f16 in tensor memory, in an
-//                 order of the contraction that needs no transpose of nibbles.
-//                 ValueExpansion.cpp
+//   O^T = V^T P^T kind f16: V expanded exactly to f16 or bf16 in tensor memory,
+//                 in an order of the contraction that needs no transpose of
+//                 nibbles. ValueExpansion.cpp
 //
 // Warps have roles, and hand tiles on through rings of buffers and mbarriers:
 //

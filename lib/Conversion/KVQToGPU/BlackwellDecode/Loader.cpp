@@ -172,23 +172,23 @@ static Ptr getScales(KernelBuilder &b, const CachePointers &cache, I32 page,
 /// four at a time.
 void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
                                  Ptr to, CopyMode mode) {
-  // Two lanes of a row of lanes share each word.
-  int64_t words = plan.k.scales() / 4;
-  I32 word = pages.piece % words, half = pages.piece / words;
+  // Several lanes of a row of lanes share each word: a part of the rows each.
+  int64_t words = plan.k.scales() / 4, parts = plan.k.pieces() / words;
+  I32 word = pages.piece % words, part = pages.piece / words;
   I64 stride = k.scalesStride(k.getType().getTokenDim());
   if (mode == CopyMode::Dense)
     stride = b.i64(getDenseRows(k.getType()) * plan.k.scales());
-  int64_t rows = std::min(pages.length / 2, pages.rowsOfPage());
-  for (int64_t first = 0; first < pages.length; first += 2 * rows) {
-    // The halves of a single page, or every other page.
-    I32 firstRow = half * rows + first;
-    I32 page = pages.pages.front();
-    I32 entry = pages.entry + half * rows;
-    if (pages.pages.size() > 1) {
-      size_t even = first / pages.rowsOfPage();
-      page = (half == 0).select(pages.pages[even], pages.pages[even + 1]);
-      entry = pages.entry;
-    }
+  int64_t rows = std::min(pages.length / parts, pages.rowsOfPage());
+  for (int64_t first = 0; first < pages.length; first += parts * rows) {
+    // Parts of pages, or pages in turn.
+    I32 firstRow = part * rows + first;
+    auto pageOf = [&](int64_t part) {
+      return pages.pages[(first + part * rows) / pages.rowsOfPage()];
+    };
+    I32 page = pageOf(0);
+    for (int64_t i = 1; i < parts && pages.pages.size() > 1; ++i)
+      page = (part == i).select(pageOf(i), page);
+    I32 entry = pages.entry + (part * rows) % pages.rowsOfPage();
     Ptr from = getScales(b, k, page, entry) + word * 4;
     // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
     I32 turn = (b.lane() / (rows < 8 ? 2 : 1)) % 4;

@@ -53,14 +53,20 @@ static int64_t getRowsOfSequence(DequantAttentionOp op) {
 
 static void checkCache(Requirements &all, CacheType type, StringRef side,
                        ArrayRef<ScaleLayout> layouts) {
-  all.require(classifyFormat(type.getFormat()) == StoredValues::F4ScaledByE4M3,
+  StoredValues values = classifyFormat(type.getFormat());
+  all.require(values == StoredValues::F4ScaledByE4M3 ||
+                  values == StoredValues::F4ScaledByE8M0,
               "the ", side, " have the format ", Attribute(type.getFormat()),
-              ", accepted is nvfp4");
+              ", accepted are nvfp4 and mxfp4");
   all.require(type.getFormat().getBlockAxis() == BlockAxis::HeadDim, "the ",
               side, " have blocks along the tokens");
   all.require(llvm::is_contained({64, 128, 256}, type.getHeadDim()), "the ",
               side, " have head_dim ", type.getHeadDim(),
               ", accepted are 64, 128 and 256");
+  // Scales are copied by words.
+  all.require(values != StoredValues::F4ScaledByE8M0 || type.getHeadDim() != 64,
+              "the ", side,
+              " have head_dim 64, accepted for mxfp4 are 128 and ", "256");
   all.require(type.getScaleLayout() &&
                   llvm::is_contained(layouts, *type.getScaleLayout()),
               "the ", side, " have the scale layout ",
@@ -80,10 +86,15 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
   CacheType k = op.getKCache().getType(), v = op.getVCache().getType();
   MMAKindAttr qk = op.getQkAttr(), pv = op.getPvAttr();
   checkCache(all, k, "keys", {ScaleLayout::Linear});
-  checkCache(all, v, "values",
-             {ScaleLayout::Linear, ScaleLayout::Interleaved4});
-  all.require(!pv || pv.getUnit() == MMAUnit::F16, "pv = ", Attribute(pv),
-              ", accepted is f16");
+  bool isWide = classifyFormat(v.getFormat()) == StoredValues::F4ScaledByE8M0;
+  if (isWide)
+    checkCache(all, v, "values", {ScaleLayout::Linear});
+  else
+    checkCache(all, v, "values",
+               {ScaleLayout::Linear, ScaleLayout::Interleaved4});
+  MMAUnit unit = isWide ? MMAUnit::BF16 : MMAUnit::F16;
+  all.require(!pv || pv.getUnit() == unit, "pv = ", Attribute(pv),
+              ", accepted is ", stringifyMMAUnit(unit));
   if (!all.hold())
     return std::nullopt;
 
@@ -91,8 +102,14 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
   int64_t rows = getRowsOfSequence(op);
   plan.rows = rows > 0 && rows <= 8 ? 8 : 16;
   plan.terms = qk.getTerms();
-  plan.k = {k.getHeadDim()};
-  plan.v = {v.getHeadDim()};
+  plan.k = {k.getHeadDim(), k.getFormat().getBlockSize()};
+  plan.v = {v.getHeadDim(), v.getFormat().getBlockSize()};
+  // E2M1 under E4M3 has few exponents, under E8M0 those of f32.
+  MLIRContext *context = op.getContext();
+  if (isWide)
+    plan.weightType = BFloat16Type::get(context);
+  else
+    plan.weightType = Float16Type::get(context);
   plan.stages = 4;
   plan.placeShared();
   assert(plan.shared.bytes <= int64_t(chip.sharedMemory) &&

@@ -20,14 +20,15 @@ inline constexpr int64_t kBuffers = 2;
 /// Rows of one side of an FP4 cache in shared memory: the bytes as they are
 /// stored, swizzled as the tensor cores want it.
 struct PackedRows {
-  int64_t headDim;
+  /// Elements of a row, and of them those that share a scale.
+  int64_t headDim, blockSize;
 
   int64_t rowBytes() const { return headDim / 2; }
   /// Pieces of 16 bytes of a row, 2, 4 or 8: the swizzle permutes them.
   int64_t pieces() const { return rowBytes() / 16; }
   int64_t bytes() const { return kTileTokens * rowBytes(); }
   /// Block scales of a row, which are a byte each.
-  int64_t scales() const { return headDim / 16; }
+  int64_t scales() const { return headDim / blockSize; }
   int64_t scaleBytes() const { return kTileTokens * scales(); }
   /// Rows that lie in 128 bytes; the number of the line says how it is
   /// swizzled.
@@ -40,6 +41,9 @@ struct DecodePlan {
   /// into.
   int64_t rows, terms;
   PackedRows k, v;
+  /// f16 or bf16, which holds the values exactly: the operands of the second
+  /// product.
+  mlir::FloatType weightType;
 
   /// Stages of the ring of cached rows, a power of two.
   int64_t stages;

@@ -38,6 +38,9 @@ void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
   Type element = k.getFormat().getElementType();
   auto scales = tcgen05::ScaleTileType::get(
       context, kTileTokens, plan.k.scales(), k.getFormat().getScaleType());
+  tcgen05::MMAKind kind = isa<Float8E8M0FNUType>(k.getFormat().getScaleType())
+                              ? tcgen05::MMAKind::MXF4
+                              : tcgen05::MMAKind::MXF4NVF4;
   auto keys = tcgen05::TileType::get(
       context, kTileTokens, plan.k.headDim, element,
       LayoutAttr::get(context, Major::K, getSwizzle(plan.k)));
@@ -53,7 +56,7 @@ void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
     tcgen05::CopyScalesOp::create(
         b, makeTile(b, scales, from + plan.shared.kScales), keyScales);
     tcgen05::MMABlockScaledOp::create(
-        b, tcgen05::MMAKind::MXF4NVF4, makeTile(b, keys, from + plan.shared.k),
+        b, kind, makeTile(b, keys, from + plan.shared.k),
         makeTile(b, queries, shared(plan.shared.queries)), keyScales,
         queryScaleRegion, bufferOf(scoreRegion, tile), /*accumulate=*/Value(),
         k.getFormat().getBlockSize());
@@ -65,7 +68,7 @@ void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
 void DecodeKernel::issueOutput(I32 tile, Pred isIssuer) {
   MLIRContext *context = b.getContext();
   auto weights = tcgen05::TileType::get(
-      context, plan.weightColumns(), plan.weightDepth(), b.getF16Type(),
+      context, plan.weightColumns(), plan.weightDepth(), plan.weightType,
       LayoutAttr::get(context, Major::MN, Swizzle::None, /*padded=*/false,
                       /*leading=*/128, /*stride=*/plan.weightDepth() * 16));
 

@@ -27,15 +27,20 @@ struct QuantizedBlock {
 };
 } // namespace
 
-/// Quantizes a block to E2M1 with an E4M3 scale: the scale is a sixth of the
-/// largest magnitude, rounded.
-static QuantizedBlock quantize(KernelBuilder &b, ArrayRef<F32> values) {
+/// Quantizes a block to E2M1. An E4M3 scale is a sixth of the largest
+/// magnitude, rounded; an E8M0 one its power of two less that of 4, E2M1's
+/// largest.
+static QuantizedBlock quantize(KernelBuilder &b, FloatType scaleType,
+                               ArrayRef<F32> values) {
   I32 largest = b.i32(0);
   for (F32 value : values)
     largest = largest.max(value.bits() & 0x7fffffff);
   QuantizedBlock block;
-  block.scale = encodeE4M3(b, largest.asF32() / 6.0);
-  F32 scale = decodeScale(b, b.getType<Float8E4M3FNType>(), block.scale);
+  if (isa<Float8E8M0FNUType>(scaleType))
+    block.scale = ((largest >> 23) - 2).max(0);
+  else
+    block.scale = encodeE4M3(b, largest.asF32() / 6.0);
+  F32 scale = decodeScale(b, scaleType, block.scale);
   // Under a scale of zero every element is zero.
   Pred isZero = scale == 0.0;
   SmallVector<F32> quotients;
@@ -48,13 +53,15 @@ static QuantizedBlock quantize(KernelBuilder &b, ArrayRef<F32> values) {
   return block;
 }
 
-/// Stores a block of 16 quantized values of row `n`, and its scale. The tile is
+/// Stores a block of quantized values of row `n`, and its scale. The tile is
 /// K-major without a swizzle: pieces of 16 bytes in groups of 8 rows.
 static void storeBlock(KernelBuilder &b, const DecodePlan &plan, Ptr tile,
                        Ptr scales, const QuantizedBlock &stored, I32 n,
                        I32 block) {
   int64_t panel = plan.scoreColumns() * 16;
-  Ptr to = tile + (n * 16 + (block / 2) * panel + (block % 2) * 8);
+  int64_t blockBytes = plan.k.blockSize / 2, blocks = 16 / blockBytes;
+  Ptr to = tile +
+           (n * 16 + (block / blocks) * panel + (block % blocks) * blockBytes);
   b.storeWords(stored.words, to);
   // The order of the tensor cores, see `kvq_tcgen05.scale_tile`.
   b.storeBits(
@@ -64,21 +71,21 @@ static void storeBlock(KernelBuilder &b, const DecodePlan &plan, Ptr tile,
 }
 
 void DecodeKernel::splitQueries(QueryRows rows) {
-  int64_t blocks = plan.k.scales();
+  int64_t blocks = plan.k.scales(), size = plan.k.blockSize;
   F32 factor = loadLogitFactor();
   // Whole warps have something to do: a row's blocks are neighbours in one.
   b.loop(b.thread(), b.i32(plan.rows * blocks), kThreads, [&](I32 item) {
     I32 row = item / blocks, block = item % blocks;
-    auto zeros = [&] { return SmallVector<Value>(16, b.f32(0.0)); };
+    auto zeros = [&] { return SmallVector<Value>(size, b.f32(0.0)); };
     auto loadRow = [&] {
       Row from = q.row(queryIndexOf(rows, row));
       SmallVector<F32> loaded = decodeElements(
-          b, from.element, loadElements(b, from, block * 16, 16));
+          b, from.element, loadElements(b, from, block * size, size));
       return llvm::to_vector_of<Value>(loaded);
     };
     SmallVector<F32> values;
     for (Value value :
-         b.choose(isRow(rows, row), SmallVector<Type>(16, b.getF32Type()),
+         b.choose(isRow(rows, row), SmallVector<Type>(size, b.getF32Type()),
                   loadRow, zeros))
       values.push_back({b, value});
 
@@ -103,7 +110,7 @@ void DecodeKernel::splitQueries(QueryRows rows) {
     for (F32 &value : values)
       value = value * shift;
     for (int64_t term = 0; term < plan.terms; ++term) {
-      QuantizedBlock stored = quantize(b, values);
+      QuantizedBlock stored = quantize(b, k.getFormat().getScaleType(), values);
       storeBlock(b, plan, shared(plan.shared.queries),
                  shared(plan.shared.queryScales), stored,
                  row + term * plan.rows, block);

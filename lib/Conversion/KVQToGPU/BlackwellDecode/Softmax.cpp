@@ -210,7 +210,7 @@ void DecodeKernel::storeWeights(I32 tile, ArrayRef<F32> weights) {
   SmallVector<I32> words;
   for (size_t row = 0; row < weights.size(); row += 2)
     words.push_back(
-        b.asBits(b.roundPair(weights[row], weights[row + 1], b.getF16Type())));
+        b.asBits(b.roundPair(weights[row], weights[row + 1], plan.weightType)));
   // MN-major without a swizzle: 16 bytes are eight rows of one k, 128 bytes
   // eight k.
   int64_t stride = plan.weightDepth() * 16;

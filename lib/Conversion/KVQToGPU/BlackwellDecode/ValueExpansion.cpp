@@ -19,6 +19,7 @@
 //   place(c) = 16 * (c / 16) + 8 * (c % 2) + c % 16 / 2
 //
 // Products of E2M1 and E4M3 have at most 6 significant bits, so f16 holds them.
+// Those of E2M1 and E8M0 have the exponents of f32, so bf16 does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace kvq;
@@ -46,26 +48,43 @@ struct DecodeKernel::Expander {
   Ptr rows, scales, staged;
 };
 
-/// Converts the four bytes of a word of E2M1 pairs to two f16 each, and
+/// Instructions that multiply register `to`, a pair of f16 that come from E2M1,
+/// with that of `scale`.
+static std::string multiplyPair(FloatType type, int64_t to, StringRef scale) {
+  if (type.isF16())
+    return llvm::formatv("mul.rn.f16x2 ${0}, ${0}, {1}; ", to, scale);
+  // bf16 with the exponent bits of an f16 is 2^112 times smaller. Two products,
+  // since 2^112 times a scale may be too large.
+  return llvm::formatv("shr.u32 t, ${0}, 3; and.b32 t, t, 0x0fff0fff; "
+                       "and.b32 u, ${0}, 0x80008000; or.b32 t, t, u; "
+                       "mul.rn.bf16x2 t, t, p; mul.rn.bf16x2 ${0}, t, {1}; ",
+                       to, scale);
+}
+
+/// Converts the four bytes of a word of E2M1 pairs to two f16 or bf16 each, and
 /// multiplies the first two with the low and the others with the high half of
 /// `scales`. Bytes and halves are taken apart by moves, which ptxas makes part
 /// of the instructions that use them.
-static SmallVector<Value, 4> expandPairs(KernelBuilder &b, Value word,
-                                         Value scales) {
+static SmallVector<Value, 4> expandPairs(KernelBuilder &b, FloatType type,
+                                         Value word, Value scales) {
+  std::string text =
+      "{ .reg .b8 b0, b1, b2, b3; .reg .b16 h0, h1; .reg .b32 s0, s1; "
+      "mov.b32 {b0, b1, b2, b3}, $4; mov.b32 {h0, h1}, $5; "
+      "mov.b32 s0, {h0, h0}; mov.b32 s1, {h1, h1}; ";
+  if (!type.isF16())
+    text += ".reg .b32 t, u, p; mov.b32 p, 0x77807780; ";
+  for (int64_t i = 0; i < 4; ++i)
+    text += llvm::formatv("cvt.rn.f16x2.e2m1x2 ${0}, b{0}; ", i);
+  for (int64_t i = 0; i < 4; ++i)
+    text += multiplyPair(type, i, i < 2 ? "s0" : "s1");
+  text += "}";
   Type i32 = b.getI32Type();
   auto expanded = LLVM::InlineAsmOp::create(
       b,
       LLVM::LLVMStructType::getLiteral(b.getContext(),
                                        SmallVector<Type>(4, i32)),
-      ValueRange{word, scales},
-      "{ .reg .b8 b0, b1, b2, b3; .reg .b16 h0, h1; .reg .b32 s0, s1; "
-      "mov.b32 {b0, b1, b2, b3}, $4; mov.b32 {h0, h1}, $5; "
-      "mov.b32 s0, {h0, h0}; mov.b32 s1, {h1, h1}; "
-      "cvt.rn.f16x2.e2m1x2 $0, b0; cvt.rn.f16x2.e2m1x2 $1, b1; "
-      "cvt.rn.f16x2.e2m1x2 $2, b2; cvt.rn.f16x2.e2m1x2 $3, b3; "
-      "mul.rn.f16x2 $0, $0, s0; mul.rn.f16x2 $1, $1, s0; "
-      "mul.rn.f16x2 $2, $2, s1; mul.rn.f16x2 $3, $3, s1; }",
-      "=&r,=&r,=&r,=&r,r,r", /*has_side_effects=*/false,
+      ValueRange{word, scales}, text, "=&r,=&r,=&r,=&r,r,r",
+      /*has_side_effects=*/false,
       /*is_align_stack=*/false, LLVM::TailCallKind::None,
       LLVM::AsmDialectAttr(), ArrayAttr());
   SmallVector<Value, 4> words;
@@ -79,10 +98,22 @@ static SmallVector<Value, 4> expandPairs(KernelBuilder &b, Value word,
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// Converts the block scales that a warp multiplies with to f16 and keeps them
-/// in shared memory so that one load of a thread gets all that it needs for one
-/// ldmatrix: those of tokens 16g + 8x + 2i + e, blocks 2p + s of the warp's 4,
-/// lie at the f16 ((((g * 4 + i) * 2 + s) * 2 + x) * 2 + p) * 2 + e.
+/// The two low codes of E8M0 as bf16, which has all of them.
+static Value decodeE8M0(KernelBuilder &b, I32 codes) {
+  Value two = arith::TruncIOp::create(b, b.getI16Type(), Value(codes));
+  Value pair =
+      LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), two);
+  return NVVM::ConvertF8x2ToBF16x2Op::create(
+      b, VectorType::get(2, b.getBF16Type()), pair,
+      TypeAttr::get(b.getType<Float8E8M0FNUType>()));
+}
+
+/// Converts the block scales that a warp multiplies with to f16 or bf16 and
+/// keeps them in shared memory so that one load of a thread gets all that it
+/// needs for one ldmatrix: those of tokens 16g + 8x + 2i + e, half s of piece p
+/// of the warp's two pieces of rows, lie at the number
+/// ((((g * 4 + i) * 2 + s) * 2 + x) * 2 + p) * 2 + e. Halves are blocks of
+/// nvfp4; a block of mxfp4 is both.
 void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
   int64_t scales = plan.v.scales();
   bool isInterleaved =
@@ -98,6 +129,23 @@ void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
   };
   auto loadWord = [&](I32 offset) {
     return b.loadI32(expander.scales + offset);
+  };
+
+  auto join = [&](I32 even, I32 odd, int64_t selector) -> I32 {
+    return {b, NVVM::PermuteOp::create(b, b.getI32Type(), even, odd,
+                                       b.i32(selector),
+                                       NVVM::PermuteMode::DEFAULT)};
+  };
+
+  auto stageWholePieces = [&](I32 item) {
+    I32 offset = (firstToken + item * 2) * scales + (expander.pieces / 2) * 4;
+    I32 shift = (expander.pieces % 2) * 16;
+    I32 both = join(loadWord(offset) >> shift,
+                    loadWord(offset + scales) >> shift, 0x5140);
+    Value first = decodeE8M0(b, both), second = decodeE8M0(b, both >> 16);
+    I32 g = item / 8, x = (item / 4) % 2, i = item % 4;
+    for (int64_t turn = 0; turn < 2; ++turn)
+      store(g, i, (g % 2) ^ turn, x, first, second);
   };
 
   auto stageLinear = [&](I32 item) {
@@ -118,13 +166,8 @@ void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
       even = loadWord(offset);
       odd = loadWord(offset + scales);
     }
-    auto join = [&](int64_t selector) -> I32 {
-      return {b, NVVM::PermuteOp::create(b, b.getI32Type(), even, odd,
-                                         b.i32(selector),
-                                         NVVM::PermuteMode::DEFAULT)};
-    };
-    std::array<Value, 2> low = decodeE4M3(b, join(0x5140));
-    std::array<Value, 2> high = decodeE4M3(b, join(0x7362));
+    std::array<Value, 2> low = decodeE4M3(b, join(even, odd, 0x5140));
+    std::array<Value, 2> high = decodeE4M3(b, join(even, odd, 0x7362));
     I32 g = item / 8, x = (item / 4) % 2, i = item % 4;
     // Lanes of neighbouring g begin with different halves: banks again.
     for (int64_t turn = 0; turn < 2; ++turn) {
@@ -167,7 +210,9 @@ void DecodeKernel::stageScales(Work work, I32 tile, const Expander &expander) {
   };
 
   b.loop(b.lane(), b.i32(items), 32, [&](I32 item) {
-    if (isInterleaved)
+    if (plan.v.blockSize == 32)
+      stageWholePieces(item);
+    else if (isInterleaved)
       stageInterleaved(item);
     else
       stageLinear(item);
@@ -209,7 +254,7 @@ void DecodeKernel::expandTokens(I32 tile, const Expander &expander,
         Value word = LLVM::ExtractValueOp::create(b, loaded,
                                                   ArrayRef<int64_t>{2 * p + x});
         SmallVector<Value, 4> pairs =
-            expandPairs(b, word, b.extract(scales, 2 * x + p));
+            expandPairs(b, plan.weightType, word, b.extract(scales, 2 * x + p));
         for (auto [byte, pair] : llvm::enumerate(pairs)) {
           int64_t e = byte / 2, h = byte % 2;
           registers[4 * x + 2 * h + e] = pair;

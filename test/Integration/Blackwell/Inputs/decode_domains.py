@@ -55,9 +55,10 @@ DOMAINS = {
     "schedule": SCHEDULES,
 }
 
-#: Those that the kernel for tensor cores takes, whatever the other options.
-NATIVE_DOMAINS = {**DOMAINS, "k_format": ("nvfp4",), "v_format": ("nvfp4",),
-                  "qk": QK["nvfp4"], "pv": ("f16",)}
+#: Those that the kernel for tensor cores takes, where is_native holds.
+NATIVE_DOMAINS = {**DOMAINS, "k_format": ("nvfp4", "mxfp4"),
+                  "v_format": ("nvfp4", "mxfp4"), "qk": QK["nvfp4"],
+                  "pv": ("f16", "bf16")}
 
 
 def is_legal(case):
@@ -84,10 +85,18 @@ def is_native(config):
     """Whether the kernel for Blackwell's tensor cores takes an operation; the
     portable one takes the others."""
     page = config["page"]
+    # (pv, layouts of scales) of values by their format, and head_dims of both sides.
+    values = {"nvfp4": ("f16", ("linear", "interleaved_4")),
+              "mxfp4": ("bf16", ("linear",))}
+    dims = {"nvfp4": (64, 128, 256), "mxfp4": (128, 256)}
+    k_format, v_format = config["k_format"], config["v_format"]
+    if not (k_format in dims and v_format in dims):
+        return False
+    pv, layouts = values[v_format]
     return (config["qk"].startswith("block_scaled")
-            and config["k_format"] == config["v_format"] == "nvfp4"
-            and config["pv"] == "f16"
+            and config["pv"] == pv
             and config.get("k_scale_layout", "linear") == "linear"
-            and config["v_scale_layout"] in ("linear", "interleaved_4")
-            and {config["k_dim"], config["v_dim"]} <= {64, 128, 256}
+            and config["v_scale_layout"] in layouts
+            and config["k_dim"] in dims[k_format]
+            and config["v_dim"] in dims[v_format]
             and (page >= 8 and page & (page - 1) == 0 or page % 128 == 0))
