@@ -28,6 +28,12 @@ using namespace kvq::kernel;
 
 static constexpr int64_t kRows = kQueryRowsOfBlock;
 
+/// Warps on a multiprocessor that registers are to suffice for: 12 with 168 for
+/// a thread, or 8 with 255 where it has more than 32 sums of the output.
+static int64_t getWarpsOfProcessor(int64_t tilesOfWarp) {
+  return tilesOfWarp > 4 ? 8 : 12;
+}
+
 //===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
@@ -134,6 +140,7 @@ AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
 
 void AttentionKernel::emit() {
   whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
+  kernel.setBlocksPerProcessor(getWarpsOfProcessor(tilesOfWarp) / warps);
   launch(32 * warps);
 }
 

@@ -3,6 +3,7 @@
 #include "KernelLaunch.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -247,6 +248,11 @@ static bool areEqual(gpu::GPUFuncOp a, gpu::GPUFuncOp b) {
   return signature(a) == signature(b) &&
          OperationEquivalence::isRegionEquivalentTo(
              &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+void KernelLaunch::setBlocksPerProcessor(int64_t blocks) {
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    host.getI32IntegerAttr(blocks));
 }
 
 gpu::GPUFuncOp KernelLaunch::finishFunction(const KernelSignature &signature) {

@@ -67,6 +67,11 @@ public:
   /// A constant formula.
   mlir::AffineExpr constant(int64_t value);
 
+  /// Gives threads the registers that `blocks` blocks on a multiprocessor
+  /// leave them, of 65536. Without a number ptxas spills some where one more
+  /// block fits by that.
+  void setBlocksPerProcessor(int64_t blocks);
+
   /// Ends the body and launches the kernel with blocks of `threads` threads
   /// along x; the formulas are those of sizes. `name` of the kernel that
   /// exists already is used if it has the same body.

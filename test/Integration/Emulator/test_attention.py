@@ -15,24 +15,14 @@ HERE = os.path.dirname(__file__)
 sys.path.insert(0, os.path.join(HERE, "..", "CPU", "Inputs"))
 sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from attention_case import AttentionCase
-from attention_domains import DOMAINS, is_legal
+from portable_cases import BASE, CASES, HEAD_DIMS, name, with_head_dims
 from compare import check_close
 from oracle import attention as att
-from pairs import all_pairs
 from placement import moved
 from schedules import ALL as ALL_SCHEDULES, SCHEDULES
 
-CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
-
 #: Relative error: operands of 16 bits, most in one term.
 BOUND = 3e-4
-
-ALL = {**DOMAINS, "chip": CHIPS, "schedule": SCHEDULES}
-CASES = [case for seed in (1, 2, 3) for case in all_pairs(ALL, is_legal, seed=seed)]
-
-
-def name(case):
-    return "-".join(str(v) for v in case.values())
 
 
 def test_count():
@@ -50,14 +40,6 @@ def test_pairs(index, monkeypatch, tmp_path):
     case = AttentionCase(config, seed=index)
     for schedule in SCHEDULES if ALL_SCHEDULES else (config["schedule"],):
         check(case, monkeypatch, tmp_path, {**config, "schedule": schedule})
-
-
-BASE = dict(
-    page=16, k_format="nvfp4", v_format="nvfp4", k_scale_layout="linear",
-    v_scale_layout="interleaved_4", k_dim=128, v_dim=128, kv_layout="HND",
-    kv_heads=2, group=4, queries="several", lengths="edges", mask="causal",
-    softcap=None, sinks=True, split=None, placement="dense", q="bf16", out="f32",
-    lse=True, kind="memref", dynamic=True, chip="sm_100a", schedule="eager")
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -158,10 +140,8 @@ def test_long(split, monkeypatch, tmp_path):
     check(AttentionCase(config), monkeypatch, tmp_path, config)
 
 
-@pytest.mark.parametrize("dims", ((576, 512), (40, 24), (16, 576)))
+@pytest.mark.parametrize("dims", HEAD_DIMS)
 @pytest.mark.parametrize("chip", ("sm_80", "sm_86", "sm_100a"))
 def test_head_dims(dims, chip, monkeypatch, tmp_path):
-    """Sizes at which a block has fewer warps, and no whole operands."""
-    config = {**BASE, "k_dim": dims[0], "v_dim": dims[1], "k_format": "fp8",
-              "v_format": "fp8", "v_scale_layout": "linear", "chip": chip}
+    config = with_head_dims(dims, chip)
     check(AttentionCase(config), monkeypatch, tmp_path, config)

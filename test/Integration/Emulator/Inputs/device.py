@@ -5,15 +5,12 @@ KVQ_EMU_SCHEDULE and KVQ_EMU_CHECK say how it runs; a finding ends the process.
 """
 
 import os
-import shutil
 import subprocess
 
+from assembler import PTXAS, assemble
 from kvq.manifest import Emulator, Manifest
 
 BUILD = os.environ["KVQ_BUILD_DIR"]
-
-#: NVIDIA's assembler, which has to accept every kernel where it is there.
-PTXAS = shutil.which("ptxas")
 
 EMULATOR = Emulator(os.path.join(BUILD, "lib", "libkvq_emu_runtime.so"))
 
@@ -40,10 +37,7 @@ class Compiled:
         run_tool("kvq-compile", source, f"--target={chip}", "--emit=ptx", "-o",
                  ptx, f"--manifest={manifest}")
         if PTXAS:
-            done = subprocess.run([PTXAS, f"-arch={chip}", ptx, "-o",
-                                   os.path.join(directory, "module.cubin")],
-                                  capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
+            assemble(ptx, chip)
         with open(ptx) as file:
             self.ptx = file.read()
         self._program = EMULATOR.load(Manifest.load(manifest), self.ptx)
