@@ -228,12 +228,7 @@ void RowRewriter::rewrite(GatherOp gather, KVFormatInterface oldFormat) {
                                 loadGlobalScale(loc, handle), output, format);
   };
   if (isUnquantized(oldFormat)) {
-    DequantizeOp values = decode(gather.getData());
-    if (!isTensor)
-      for (Value array : {data, scales})
-        if (array)
-          memref::DeallocOp::create(rewriter, loc, array);
-    rewriter.replaceOp(gather, values->getResults());
+    rewriter.replaceOp(gather, decode(gather.getData())->getResults());
     return;
   }
   // The operations that decoded the old rows decode the new ones.

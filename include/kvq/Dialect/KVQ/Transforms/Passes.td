@@ -83,7 +83,8 @@ def ConvertCacheFormat
     `value-format`. Handles keep one type through functions and calls, loops,
     branches and selects. Quantization is inserted before appends and
     dequantization after gathers; rows that are quantized to the old format are
-    quantized to the new one instead.
+    quantized to the new one instead. Rows that are gathered into a memref are
+    read into a `memref.alloc` first; buffer deallocation frees it.
 
     For single layers the attribute `kvq.cache_format` of `kvq.make_cache` or of
     a handle among the arguments comes first, then the JSON object of
