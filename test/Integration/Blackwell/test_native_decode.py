@@ -13,6 +13,7 @@ from decode_case import DecodeCase
 from decode_domains import DOMAINS, is_legal, is_native
 from pairs import all_pairs
 
+
 def cases(k_format, v_format):
     dims = {"nvfp4": DOMAINS["k_dim"], "mxfp4": (128, 256)}
     wide = v_format == "mxfp4"
@@ -24,9 +25,8 @@ def cases(k_format, v_format):
         "pv": ("bf16" if wide else "f16",),
         "k_dim": dims[k_format],
         "v_dim": dims[v_format],
+        "lengths": ("page", "tile", "long"),
         "v_scale_layout": ("linear",) if wide else DOMAINS["v_scale_layout"],
-        "lengths": ("page", "tile"),
-        "group": (1, 8, 13, 64),
     }
     return all_pairs(domains, is_legal, seed=1)
 
@@ -39,7 +39,19 @@ def name(case):
     return "-".join(str(v).replace(", terms = ", "_") for v in case.values())
 
 
+def test_count():
+    assert len(CASES) >= 300
+
+
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
 def test_pairs(index, tmp_path):
     assert is_native(CASES[index])
     DecodeCase(CASES[index], seed=index).run(tmp_path)
+
+
+@pytest.mark.parametrize("k_format", FORMATS)
+@pytest.mark.parametrize("v_format", FORMATS)
+def test_longest(k_format, v_format, tmp_path):
+    case = next(c for c in CASES if c["lengths"] == "long" and c["group"] <= 16
+                and (c["k_format"], c["v_format"]) == (k_format, v_format))
+    DecodeCase({**case, "lengths": "longest"}, seed=0).run(tmp_path)

@@ -93,7 +93,7 @@ static constexpr MMARule rules[] = {
     KVQ_PORTABLE("sm_100a", 4096, KVQ_B200),
     KVQ_E4M3("sm_100a", 8192, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
     KVQ_NVFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4nvf4.block16", KVQ_B200),
-    KVQ_MXFP4_TERMS("sm_100a", 16384, MMAKernel::None, "tcgen05.mma.kind::mxf4.block32", KVQ_B200),
+    KVQ_MXFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4.block32", KVQ_B200),
 
     KVQ_PORTABLE("sm_120a", 512, KVQ_GB202),
     KVQ_E4M3("sm_120a", 1024, "mma.sync.m16n8k32.kind::f8f6f4", KVQ_GB202),

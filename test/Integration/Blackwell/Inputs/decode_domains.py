@@ -55,11 +55,6 @@ DOMAINS = {
     "schedule": SCHEDULES,
 }
 
-#: Those that the kernel for tensor cores takes, where is_native holds.
-NATIVE_DOMAINS = {**DOMAINS, "k_format": ("nvfp4", "mxfp4"),
-                  "v_format": ("nvfp4", "mxfp4"), "qk": QK["nvfp4"],
-                  "pv": ("f16", "bf16")}
-
 
 def is_legal(case):
     """Whether a (partial) assignment breaks no rule and is quick enough to
