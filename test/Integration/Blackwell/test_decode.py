@@ -17,12 +17,11 @@ import pytest
 HERE = os.path.dirname(__file__)
 sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from decode_case import DecodeCase
-from decode_domains import CONTIGUOUS, DOMAINS, SCHEDULES, is_legal
+from decode_domains import CONTIGUOUS, DOMAINS, SCHEDULES, is_legal, schedules
 from pairs import all_pairs
-from placement import moved
+from placement import reordered
 
 CASES = all_pairs(DOMAINS, is_legal, seed=0)
-EVERY_SCHEDULE = "KVQ_TEST_ALL_SCHEDULES" in os.environ
 
 
 def name(case):
@@ -32,7 +31,7 @@ def name(case):
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
 def test_pairs(index, tmp_path):
     config = CASES[index]
-    for schedule in SCHEDULES if EVERY_SCHEDULE else (config["schedule"],):
+    for schedule in schedules(config):
         DecodeCase({**config, "schedule": schedule}, seed=index).run(tmp_path)
 
 
@@ -88,16 +87,7 @@ class Reordered(DecodeCase):
     """The same case with its pages elsewhere in the pool."""
 
     def set_up(self, case, sides):
-        order = np.random.default_rng(5).permutation(case.k_cache.pages)
-        table = case.block_table.copy()
-        used = (table >= 0) & (table < len(order))
-        table[used] = order[table[used]]
-        back = np.argsort(order)
-        sides = {
-            side: moved(cache, cache.data[back],
-                        None if cache.scales is None else cache.scales[back])
-            for side, cache in sides.items()}
-        super().set_up(case._replace(block_table=table), sides)
+        super().set_up(*reordered(case, sides))
 
 
 @pytest.mark.parametrize("page", (8, 16, 64, 128, CONTIGUOUS))

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 from decode_case import DecodeCase
-from decode_domains import DOMAINS, is_legal, is_native
+from decode_domains import DOMAINS, is_legal, is_native, schedules
 from pairs import all_pairs
 
 
@@ -45,8 +45,10 @@ def test_count():
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
 def test_pairs(index, tmp_path):
-    assert is_native(CASES[index])
-    DecodeCase(CASES[index], seed=index).run(tmp_path)
+    config = CASES[index]
+    assert is_native(config)
+    for schedule in schedules(config):
+        DecodeCase({**config, "schedule": schedule}, seed=index).run(tmp_path)
 
 
 @pytest.mark.parametrize("k_format", FORMATS)

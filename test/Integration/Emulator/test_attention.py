@@ -18,7 +18,7 @@ from attention_case import AttentionCase
 from portable_cases import BASE, CASES, HEAD_DIMS, name, with_head_dims
 from compare import check_close
 from oracle import attention as att
-from placement import moved
+from placement import reordered
 from schedules import ALL as ALL_SCHEDULES, SCHEDULES
 
 #: Relative error: operands of 16 bits, most in one term.
@@ -77,16 +77,7 @@ class Reordered(AttentionCase):
     """The same case with its pages elsewhere in the pool."""
 
     def set_up(self, case, sides):
-        order = np.random.default_rng(5).permutation(case.k_cache.pages)
-        table = case.block_table.copy()
-        used = (table >= 0) & (table < len(order))
-        table[used] = order[table[used]]
-        back = np.argsort(order)
-        sides = {
-            side: moved(cache, cache.data[back],
-                        None if cache.scales is None else cache.scales[back])
-            for side, cache in sides.items()}
-        super().set_up(case._replace(block_table=table), sides)
+        super().set_up(*reordered(case, sides))
 
 
 @pytest.mark.parametrize("page", (1, 7, 16, 64))

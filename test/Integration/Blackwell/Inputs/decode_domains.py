@@ -1,6 +1,8 @@
 """The options of attention that tests of the Blackwell kernels combine, which
 of them go together, and which kernel takes them."""
 
+import os
+
 from oracle import formats
 
 #: The kinds of Q K^T and P V that a format can have.
@@ -26,6 +28,15 @@ LENGTHS = {
 }
 
 SCHEDULES = ("eager", "lazy", *(f"random:{seed}" for seed in range(8)))
+
+#: Whether cases run in every schedule, not in one each.
+EVERY_SCHEDULE = "KVQ_TEST_ALL_SCHEDULES" in os.environ
+
+
+def schedules(config):
+    """The schedules that a case runs in."""
+    return SCHEDULES if EVERY_SCHEDULE else (config["schedule"],)
+
 
 DOMAINS = {
     "k_format": tuple(QK),

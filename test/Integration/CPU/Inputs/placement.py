@@ -293,3 +293,17 @@ class Placed:
                 "part", f"memref.reinterpret_cast {view} to offset: [{start}], "
                 f"sizes: {sizes}, strides: {strides} : {flat} to {result}"
             ), result
+
+
+def reordered(case, sides):
+    """A case and its caches with the pages elsewhere in the pool."""
+    order = np.random.default_rng(5).permutation(case.k_cache.pages)
+    table = case.block_table.copy()
+    used = (table >= 0) & (table < len(order))
+    table[used] = order[table[used]]
+    back = np.argsort(order)
+    sides = {
+        side: moved(cache, cache.data[back],
+                    None if cache.scales is None else cache.scales[back])
+        for side, cache in sides.items()}
+    return case._replace(block_table=table), sides
