@@ -1,7 +1,7 @@
 # RUN: %pytest %s
 # REQUIRES: python
-"""wmma, and the mma.sync and cvt forms of sm_120a and sm_100a that no compiler of
-the other tests prints."""
+"""wmma, and the mma.sync forms of sm_120a, which no compiler of the other tests
+prints."""
 
 import ml_dtypes
 import numpy as np
@@ -243,58 +243,3 @@ st.global.v4.b32 [%rd1], {{%r9, %r10, %r11, %r12}};
     report = launch(path, "product", 1, 32, inputs, fragment_of_c,
                     expect_findings=True).report  # fmt: skip
     assert report["findings"][0]["kind"] == "illegal-operand"
-
-
-# ---------------------------------------------------------------------------
-# Stochastic rounding
-# ---------------------------------------------------------------------------
-
-
-def test_stochastic_halves():
-    """cvt.rs adds random bits below the last place and cuts: so every bit pattern
-    rounds 1 + f to 1 or to its neighbour, up in a share f of the patterns."""
-    body = """
-mov.u32 %r0, %tid.x;
-mov.u32 %r1, %ctaid.x;
-mov.u32 %r2, %ntid.x;
-mad.lo.u32 %r0, %r1, %r2, %r0;
-mul.wide.u32 %rd0, %r0, 4;
-add.u64 %rd1, %rd0, %a1;
-mul.lo.u32 %r3, %r0, 0x00080008;
-cvt.rs.f16x2.f32 %r4, %a0, %a0, %r3;
-st.global.b32 [%rd1], %r4;
-"""
-    path = ptx_file("round", body, ("u32", "u64"))
-    for quarters in (0, 1, 2, 3):
-        value = np.float32(1 + quarters / 4096)
-        bits = int(value.view(np.uint32))
-        got = launch(path, "round", 8, 128, ("u32", bits), np.zeros(1024, np.uint32),
-                     check="all")[1]  # fmt: skip
-        halves = got.view(np.float16)
-        assert set(halves) <= {np.float16(1), np.float16(1 + 1 / 1024)}
-        share = np.mean(halves > 1)
-        assert abs(share - quarters / 4) < 1 / 64
-
-
-def test_stochastic_fours():
-    body = """
-mov.u32 %r0, %tid.x;
-mul.wide.u32 %rd0, %r0, 2;
-add.u64 %rd1, %rd0, %a1;
-mul.lo.u32 %r3, %r0, 0x02020202;
-.reg .b16 %h;
-cvt.rs.satfinite.e2m1x4.f32 %h, {%r4, %r5, %a0, %a0}, %r3;
-st.global.b16 [%rd1], %h;
-"""
-    body = body.replace("mov.u32 %r0", "mov.b32 %r4, 0f42C80000;\n"
-                        "mov.b32 %r5, 0fC2C80000;\nmov.u32 %r0", 1)  # fmt: skip
-    path = ptx_file("round", body, ("u32", "u64"))
-    bits = int(np.float32(1.125).view(np.uint32))
-    got = launch(path, "round", 1, 128, ("u32", bits), np.zeros(128, np.uint16),
-                 check="all")[1]  # fmt: skip
-    codes = np.stack([got >> 4 * i & 15 for i in range(4)])
-    # The first operand is the uppermost; 100 saturates to 6.
-    assert set(codes[3]) == {0x7} and set(codes[2]) == {0xF}
-    low = codes[:2].astype(np.uint8).view(E2M1).astype(np.float32)
-    assert set(low.ravel()) == {1.0, 1.5}
-    assert abs(np.mean(low == 1.5) - 0.25) < 0.05
