@@ -93,6 +93,132 @@ TEST(Atomic, VectorsAndBits128) {
                                    0x40000000, 3, 4, 1, 2}));
 }
 
+//===----------------------------------------------------------------------===//
+// Halves
+//===----------------------------------------------------------------------===//
+
+struct HalfForm {
+  std::string type;
+  /// Elements of the type in one register, and registers of a vector.
+  unsigned packed, count;
+  std::string op;
+};
+
+/// Every form that PTX has of atom and red on f16 and bf16.
+std::vector<HalfForm> halfForms() {
+  std::vector<HalfForm> forms;
+  for (const char *element : {"f16", "bf16"})
+    for (unsigned packed : {1u, 2u}) {
+      std::string type = std::string(element) + (packed == 2 ? "x2" : "");
+      forms.push_back({type, packed, 1, "add"});
+      for (unsigned count : {2u, 4u, 8u})
+        if (packed * count <= 8)
+          for (const char *op : {"add", "min", "max"})
+            forms.push_back({type, packed, count, op});
+    }
+  return forms;
+}
+
+/// The codes of -3, -2, .. 3 in f16 and bf16.
+uint16_t halfOf(bool isBrain, int value) {
+  static const uint16_t half[] = {0, 0x3c00, 0x4000, 0x4200},
+                        brain[] = {0, 0x3f80, 0x4000, 0x4040};
+  unsigned magnitude = static_cast<unsigned>(std::abs(value));
+  return static_cast<uint16_t>((isBrain ? brain : half)[magnitude] |
+                               (value < 0 ? 0x8000 : 0));
+}
+
+/// A kernel of one thread: the operand from [%rd1], the location at [%rd2],
+/// what it held before to [%rd1+16].
+std::string halfKernel(const HalfForm &form, bool isRed,
+                       const std::string &qualifiers, bool inShared) {
+  std::string reg = form.packed == 1 ? "%rs" : "%r", type = "b16";
+  if (form.packed == 2)
+    type = "b32";
+  unsigned bytes = 2 * form.packed, source = form.packed == 1 ? 0 : 2,
+           result = source + form.count;
+  auto list = [&](unsigned first) {
+    std::string names = reg + std::to_string(first);
+    for (unsigned i = 1; i < form.count; ++i)
+      names += ", " + reg + std::to_string(first + i);
+    return form.count == 1 ? names : "{" + names + "}";
+  };
+  // Between memory and registers from `first` on.
+  auto move = [&](const std::string &op, const std::string &address,
+                  unsigned first) {
+    std::string text;
+    for (unsigned i = 0; i < form.count; ++i) {
+      std::string place = "[" + address + "+" + std::to_string(bytes * i) + "]",
+                  name = reg + std::to_string(first + i);
+      text += op + "." + type + " " +
+              (op.substr(0, 2) == "ld" ? name + ", " + place
+                                       : place + ", " + name) +
+              ";\n";
+    }
+    return text;
+  };
+  std::string body = move("ld.global", "%rd1", source);
+  std::string address = inShared ? "s" : "%rd2";
+  if (inShared)
+    body += move("ld.global", "%rd2", result) + move("st.shared", "s", result);
+  std::string vector =
+      form.count > 1 ? ".v" + std::to_string(form.count) : std::string();
+  body += (isRed ? "red" : "atom") + qualifiers + "." + form.op + ".noftz" +
+          vector + "." + form.type + " ";
+  if (!isRed)
+    body += list(result) + ", ";
+  body += "[" + address + "], " + list(source) + ";\n";
+  if (!isRed)
+    body += move("st.global", "%rd1+16", result);
+  if (inShared)
+    body += move("ld.shared", "s", result) + move("st.global", "%rd2", result);
+  return makeModule(2, body, ".shared .align 16 .b8 s[16];\n");
+}
+
+TEST(Atomic, AllFormsOfHalves) {
+  for (const HalfForm &form : halfForms())
+    for (bool isRed : {false, true})
+      for (const char *qualifiers :
+           {".global", "", ".relaxed.gpu.global", ".shared"}) {
+        bool inShared = qualifiers == std::string(".shared");
+        if (inShared && form.count > 1)
+          continue;
+        SCOPED_TRACE((isRed ? "red " : "atom ") + form.op + " v" +
+                     std::to_string(form.count) + " " + form.type + qualifiers);
+        bool isBrain = form.type[0] == 'b';
+        unsigned elements = form.packed * form.count;
+        std::vector<uint16_t> operand(16), memory(8), want(8);
+        for (unsigned i = 0; i < elements; ++i) {
+          int a = int(i * 5 % 7) - 3, b = i % 2 ? 1 : -1;
+          b = std::abs(a + b) > 3 ? -b : b;
+          memory[i] = halfOf(isBrain, a);
+          operand[i] = halfOf(isBrain, b);
+          want[i] = halfOf(isBrain, form.op == "add"   ? a + b
+                                    : form.op == "min" ? std::min(a, b)
+                                                       : std::max(a, b));
+        }
+        TestDevice device(checkedOptions());
+        uint64_t in = device.upload(operand), cell = device.upload(memory);
+        expectClean(device.run(halfKernel(form, isRed, qualifiers, inShared),
+                               {}, {}, {in, cell}));
+        EXPECT_EQ(device.download<uint16_t>(cell, 8), want);
+        std::vector<uint16_t> old = device.download<uint16_t>(in + 16, 8);
+        if (isRed)
+          memory.assign(8, 0);
+        EXPECT_EQ(old, memory);
+      }
+}
+
+TEST(Atomic, HalvesThatThereAreNot) {
+  TestDevice device;
+  for (const char *line : {"atom.global.exch.f16x2 %r2, [%rd1], %r3;",
+                           "atom.global.and.noftz.bf16 %rs2, [%rd1], %rs3;",
+                           "red.global.inc.noftz.v2.f16 [%rd1], {%rs2, %rs3};",
+                           "atom.global.cas.b16x2 %r2, [%rd1], %r3, %r4;"})
+    EXPECT_FALSE(device.error(makeModule(1, line), {}, {}, {0}).empty())
+        << line;
+}
+
 TEST(Atomic, ContendedCounterInSharedMemory) {
   for (const char *schedule : {"eager", "random:1", "random:2"}) {
     TestDevice device(checkedOptions(schedule));
