@@ -1,4 +1,4 @@
-//===- BulkCopy.cpp - cp.async.bulk, st.async, and their groups -----------===//
+//===- BulkCopy.cpp - cp.async.bulk and its groups ------------------------===//
 
 #include "kvq/Emulator/Machine/BulkCopy.h"
 #include "kvq/Emulator/Machine/Lanes.h"
@@ -166,69 +166,6 @@ void bulkCopy(Warp &warp, const Op &op, LaneMask lanes) {
   }
 }
 
-/// st.async and red.async: a value, then its bytes at the mbarrier.
-void storeAsync(Warp &warp, const Op &op, LaneMask lanes) {
-  const auto &extra = *static_cast<const BulkExtra *>(op.extra);
-  unsigned each = op.bits / 8, bytes = each * op.count;
-  for (LaneMask rest = lanes; rest; rest &= rest - 1) {
-    unsigned lane = llvm::countr_zero(rest);
-    Location to, signal;
-    if (!locate(warp, op, lane, Space::SharedCluster,
-                stripWindow(extra.to.value(warp, lane)), bytes, bytes, to) ||
-        !locateMBarrier(warp, op, lane, Space::SharedCluster,
-                        stripWindow(extra.barrier.value(warp, lane)), signal))
-      return;
-    std::array<uint64_t, 4> values{};
-    for (unsigned k = 0; k < op.count; ++k)
-      values[k] = warp.values(op.src(k))[lane];
-    Warp *self = &warp;
-    const Op *where = &op;
-    const BulkExtra *what = &extra;
-    CopyStamps stamps = signalledStamps(warp, lane);
-    AccessKind kind =
-        extra.reduces ? AccessKind::StrongWrite : AccessKind::Write;
-    noteAsync(warp, op, lane, to, bytes, kind, stamps.write, Proxy::Generic);
-    startWork(warp, lane, -1, [=] {
-      noteWritten(*self, *where, lane, to, bytes, kind);
-      for (unsigned k = 0; k < where->count; ++k) {
-        uint8_t *host = to.host + k * each;
-        writeBytes(host,
-                   what->reduces
-                       ? what->operation.apply(readBytes(host, each), values[k])
-                       : values[k],
-                   each);
-      }
-      self->launch.progress();
-      completeWork(*self, signal.host, bytes, stamps.write);
-    });
-  }
-}
-
-/// st.bulk: zeros.
-void storeBulk(Warp &warp, const Op &op, LaneMask lanes) {
-  const auto &extra = *static_cast<const BulkExtra *>(op.extra);
-  forLanes(lanes, [&](unsigned lane) {
-    uint64_t size = warp.values(extra.size)[lane];
-    Location to;
-    if (!size || warp.launch.stopped())
-      return;
-    if (size % 8 || size > 0xffffffffu) {
-      warp.report(
-          FindingKind::IllegalOperand, op, lane, 0,
-          llvm::formatv("{0} bytes; st.bulk writes multiples of 8", size).str(),
-          true);
-      return;
-    }
-    unsigned bytes = static_cast<unsigned>(size);
-    if (!locate(warp, op, lane, extra.to.space, extra.to.value(warp, lane),
-                bytes, 8, to))
-      return;
-    noteAccess(warp, op, lane, to, bytes, AccessKind::Write);
-    memset(to.host, 0, bytes);
-  });
-  warp.launch.progress();
-}
-
 void commitBulk(Warp &warp, const Op &, LaneMask lanes) {
   forLanes(lanes, [&](unsigned lane) { ++warp.asyncCopies.bulkGroup[lane]; });
 }
@@ -314,46 +251,6 @@ static llvm::Error decodeBulk(Decoder &decoder, const ptx::Instruction &inst) {
   return llvm::Error::success();
 }
 
-static llvm::Error decodeStoreAsync(Decoder &decoder,
-                                    const ptx::Instruction &inst) {
-  const ptx::Modifiers &mods = inst.mods;
-  const auto &operands = inst.operands;
-  unsigned bits = ptx::getBits(mods.type());
-  if (operands.size() < 3 || (bits != 32 && bits != 64))
-    return decoder.unsupported(inst);
-  auto *extra = decoder.newExtra<BulkExtra>();
-  auto to = decodeAddress(decoder, inst, operands[0], Space::SharedCluster);
-  if (!to)
-    return to.takeError();
-  auto barrier =
-      decodeAddress(decoder, inst, operands[2], Space::SharedCluster);
-  if (!barrier)
-    return barrier.takeError();
-  extra->to = ExtraAddress::from(*to);
-  extra->barrier = ExtraAddress::from(*barrier);
-  extra->reduces = inst.opcode == Opcode::RedAsync;
-  if (extra->reduces) {
-    auto operation = AtomicOperation::find(inst, mods.type());
-    if (!operation)
-      return decoder.unsupported(inst);
-    extra->operation = *operation;
-  }
-  llvm::SmallVector<Operand, 4> src;
-  if (operands[1].kind == ptx::OperandKind::Vector) {
-    for (const ptx::Operand &element : decoder.elements(operands[1]))
-      src.push_back(decoder.source(element, bits));
-  } else {
-    src.push_back(decoder.source(operands[1], bits));
-  }
-  if (src.size() > 4)
-    return decoder.unsupported(inst);
-  Op &op = decoder.emit(inst, storeAsync, InstructionClass::AsyncCopy, {}, src);
-  op.extra = extra;
-  op.bits = static_cast<uint8_t>(bits);
-  op.count = static_cast<uint8_t>(src.size());
-  return llvm::Error::success();
-}
-
 llvm::Error kvq::emu::decodeBulkCopy(Decoder &decoder,
                                      const ptx::Instruction &inst) {
   const auto &operands = inst.operands;
@@ -378,21 +275,6 @@ llvm::Error kvq::emu::decodeBulkCopy(Decoder &decoder,
   case Opcode::CpAsyncBulkPrefetchTensor:
     decoder.emit(inst, nothing, InstructionClass::AsyncCopy, {}, {});
     return llvm::Error::success();
-  case Opcode::StAsync:
-  case Opcode::RedAsync:
-    return decodeStoreAsync(decoder, inst);
-  case Opcode::StBulk: {
-    auto *extra = decoder.newExtra<BulkExtra>();
-    auto to =
-        decodeAddress(decoder, inst, operands[0], toSpace(inst.mods.space()));
-    if (!to)
-      return to.takeError();
-    extra->to = ExtraAddress::from(*to);
-    extra->size = decoder.source(operands[1], 64);
-    decoder.emit(inst, storeBulk, InstructionClass::Shared, {}, {}).extra =
-        extra;
-    return llvm::Error::success();
-  }
   default:
     return decoder.unsupported(inst);
   }

@@ -155,10 +155,11 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   case O::CpAsyncBulkCommitGroup:
   case O::CpAsyncBulkWaitGroup:
   case O::CpReduceAsyncBulk:
+    return decodeBulkCopy(*this, inst);
   case O::StAsync:
   case O::RedAsync:
   case O::StBulk:
-    return decodeBulkCopy(*this, inst);
+    return decodeAsyncStore(*this, inst);
   case O::CpAsyncBulkTensor:
   case O::CpReduceAsyncBulkTensor:
     return decodeTensorCopy(*this, inst);

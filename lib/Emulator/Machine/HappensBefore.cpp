@@ -5,10 +5,6 @@
 
 using namespace kvq::emu;
 
-//===----------------------------------------------------------------------===//
-// Agents
-//===----------------------------------------------------------------------===//
-
 static constexpr uint32_t bitOf(Visibility visibility) {
   return 1u << static_cast<unsigned>(visibility);
 }
@@ -22,66 +18,6 @@ static void join(Knowledge &into, const Knowledge &from) {
     into.clocks[v].join(from.clocks[v]);
 }
 
-static uint32_t rowOf(const Warp &warp, AgentKind kind) {
-  return agentRow(warp.globalIndex, kind);
-}
-
-Stamp HappensBefore::threadStamp(Warp &warp, unsigned lane) {
-  WarpClock &clock = warp.clock;
-  if (clock.published) {
-    ++clock.now;
-    clock.published = false;
-  }
-  return {agentOf(rowOf(warp, AgentKind::Thread), lane), clock.now};
-}
-
-Stamp HappensBefore::copyStamp(const Warp &warp, unsigned lane) {
-  return {agentOf(rowOf(warp, AgentKind::AsyncCopy), lane),
-          warp.clock.copySegment[lane] + 1};
-}
-
-uint32_t HappensBefore::closeCopies(Warp &warp, unsigned lane) {
-  return ++warp.clock.copySegment[lane];
-}
-
-Stamp HappensBefore::bulkStamp(const Warp &warp, unsigned lane, int64_t group,
-                               bool write) {
-  AgentKind kind = write ? AgentKind::BulkWrite : AgentKind::BulkRead;
-  return {agentOf(rowOf(warp, kind), lane), static_cast<uint32_t>(group) + 1};
-}
-
-Stamp HappensBefore::signalledStamp(const Warp &warp, unsigned lane) {
-  completions.emplace_back();
-  return {agentOf(rowOf(warp, AgentKind::Signalled), lane),
-          static_cast<uint32_t>(completions.size() - 1)};
-}
-
-Stamp HappensBefore::tensorCoreStamp(Warp &warp, unsigned lane) {
-  return {agentOf(rowOf(warp, AgentKind::TensorCore), lane),
-          ++warp.clock.tensorCore[lane]};
-}
-
-Stamp HappensBefore::tensorMoveStamp(Warp &warp, bool store) {
-  return {agentOf(rowOf(warp,
-                        store ? AgentKind::TensorStore : AgentKind::TensorLoad),
-                  0),
-          store ? ++warp.clock.tensorStore : ++warp.clock.tensorLoad};
-}
-
-bool HappensBefore::isKnown(const Warp &warp, unsigned viewer, Stamp stamp,
-                            Visibility visibility) const {
-  const WarpKnowledge &known = warp.clock[visibility];
-  if (stamp.kind() == AgentKind::Signalled) {
-    const Completion &completion = completions[stamp.clock];
-    return completion.row &&
-           known.knows(viewer, completion.row, 0, completion.phase);
-  }
-  if (stamp.kind() == AgentKind::Thread && stamp.lane() == viewer &&
-      stamp.warp() == warp.globalIndex)
-    return visibility == Visibility::Base || stamp.clock <= known.self[viewer];
-  return known.knows(viewer, stamp.row(), stamp.lane(), stamp.clock);
-}
-
 //===----------------------------------------------------------------------===//
 // Between threads
 //===----------------------------------------------------------------------===//
@@ -89,7 +25,7 @@ bool HappensBefore::isKnown(const Warp &warp, unsigned viewer, Stamp stamp,
 void HappensBefore::publish(Warp &warp, LaneMask lanes, Knowledge &into,
                             uint32_t which) {
   WarpClock &clock = warp.clock;
-  uint32_t row = rowOf(warp, AgentKind::Thread);
+  uint32_t row = agentRow(warp.globalIndex, AgentKind::Thread);
   bool whole = !(warp.live() & ~lanes);
   for (unsigned v = 0; v < numVisibilities; ++v) {
     if (!((active & which) >> v & 1))
@@ -166,7 +102,7 @@ void HappensBefore::mergeThreads(Warp &warp) {
 void HappensBefore::learnOwn(Warp &warp, LaneMask lanes, AgentKind kind,
                              unsigned lane, uint32_t clock) {
   WarpKnowledge &known = warp.clock[Visibility::Base];
-  uint32_t row = rowOf(warp, kind);
+  uint32_t row = agentRow(warp.globalIndex, kind);
   if (!(warp.live() & ~lanes))
     known.common.raise(row, lane, clock);
   else
@@ -213,7 +149,7 @@ void HappensBefore::fenceBeforeThreadSync(Warp &warp, LaneMask lanes) {
   WarpKnowledge &issued = warp.clock[Visibility::IssuedBefore];
   forLanes(lanes, [&](unsigned lane) {
     if (uint32_t last = warp.clock.tensorCore[lane])
-      ownOf(issued, lane).raise(rowOf(warp, AgentKind::TensorCore), lane, last);
+      ownOf(issued, lane).raise(agentRow(warp.globalIndex, AgentKind::TensorCore), lane, last);
   });
 }
 
@@ -346,17 +282,28 @@ void HappensBefore::acquire(Warp &warp, unsigned lane, uint64_t address,
   }
 }
 
+void HappensBefore::forgetReleases(uint64_t address) {
+  auto it = variables.find(address);
+  if (it == variables.end() || it->second.parts.empty())
+    return;
+  it->second.parts.clear();
+  it->second.version = ++nextVersion;
+}
+
+void HappensBefore::releaseWork(const Warp &warp, uint64_t address,
+                                MemoryScope scope, bool readsToo,
+                                const Knowledge &carried) {
+  if (!readsToo)
+    forgetReleases(address);
+  join(partToPublish(variables[address], warp, clampScope(scope)), carried);
+}
+
 void HappensBefore::release(Warp &warp, unsigned lane, uint64_t address,
                             MemoryOrder order, MemoryScope scope,
                             bool readsToo) {
   scope = clampScope(scope);
-  // Who reads this value reads nothing of an earlier store.
   if (!readsToo)
-    if (auto it = variables.find(address);
-        it != variables.end() && !it->second.parts.empty()) {
-      it->second.parts.clear();
-      it->second.version = ++nextVersion;
-    }
+    forgetReleases(address);
   if (releases(order)) {
     publish(warp, LaneMask(1) << lane,
             partToPublish(variables[address], warp, scope));

@@ -53,6 +53,8 @@ uint64_t updateAtomically(uint8_t *at, unsigned bytes, Update &&update) {
     }
   };
   switch (bytes) {
+  case 1:
+    return exchange(at);
   case 2:
     return exchange(reinterpret_cast<uint16_t *>(at));
   case 4:

@@ -154,6 +154,7 @@ llvm::Error decodeMma(Decoder &decoder, const ptx::Instruction &inst);
 /// wmma.load and wmma.store.
 llvm::Error decodeFragment(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeAsyncStore(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMapOp(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);

@@ -84,6 +84,10 @@ public:
                MemoryScope scope);
   void release(Warp &warp, unsigned lane, uint64_t address, MemoryOrder order,
                MemoryScope scope, bool readsToo);
+  /// The release of an asynchronous store that takes effect now; `carried` is
+  /// what its thread passed on when it issued it.
+  void releaseWork(const Warp &warp, uint64_t address, MemoryScope scope,
+                   bool readsToo, const Knowledge &carried);
   void fence(Warp &warp, LaneMask lanes, MemoryOrder order, MemoryScope scope);
   /// Accesses covered for `from` become so for `to`: the proxy fences and
   /// tcgen05.fence.
@@ -150,6 +154,8 @@ private:
   /// nothing new. Threads that poll do.
   static bool hasAcquired(Warp &warp, LaneMask lanes, uint64_t version,
                           MemoryOrder order, MemoryScope scope);
+  /// Who reads the value of a plain store reads nothing of an earlier one.
+  void forgetReleases(uint64_t address);
   /// Where a release publishes.
   Knowledge &partToPublish(SyncVariable &variable, const Warp &warp,
                            MemoryScope scope);

@@ -240,30 +240,4 @@ TEST(TensorCopy, MapsAreChecked) {
   EXPECT_TRUE(bool(decodeTensorMap(raw).takeError()));
 }
 
-TEST(Cluster, StoreAsyncReachesTheOtherCTA) {
-  for (const std::string &schedule : schedules) {
-    TestDevice device(checkedOptions(schedule));
-    uint64_t out = device.allocate(8);
-    expectClean(device.run(
-        makeModule(1,
-                   "mov.u32 %r2, %cluster_ctarank;\n"
-                   "mbarrier.init.shared.b64 [b], 1;\n"
-                   "mbarrier.arrive.expect_tx.shared.b64 _, [b], 4;\n"
-                   "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-                   "xor.b32 %r3, %r2, 1;\nadd.u32 %r4, %r2, 50;\n"
-                   "mov.u32 %r5, s;\nmapa.shared::cluster.u32 %r5, %r5, %r3;\n"
-                   "mov.u32 %r6, b;\nmapa.shared::cluster.u32 %r6, %r6, %r3;\n"
-                   "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 "
-                   "[%r5], %r4, [%r6];\n" +
-                       barrierWait +
-                       "ld.shared.u32 %r7, [s];\nmul.wide.u32 %rd5, %r2, 4;\n"
-                       "add.s64 %rd5, %rd1, %rd5;\nst.global.u32 [%rd5], %r7;\n"
-                       "barrier.cluster.arrive;\nbarrier.cluster.wait;\n",
-                   globals),
-        {2, 1, 1}, {}, {out}, 0, {2, 1, 1}));
-    EXPECT_EQ(device.download<uint32_t>(out, 2),
-              (std::vector<uint32_t>{51, 50}));
-  }
-}
-
 } // namespace
