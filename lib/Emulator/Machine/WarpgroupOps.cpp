@@ -219,6 +219,8 @@ std::optional<MmaType> operandType(Type type) {
     return MmaType::S8;
   case Type::U8:
     return MmaType::U8;
+  case Type::B1:
+    return MmaType::B1;
   case Type::F32:
     return MmaType::F32;
   case Type::S32:
@@ -235,6 +237,8 @@ llvm::StringRef kindOf(MmaType type) {
   case MmaType::S8:
   case MmaType::U8:
     return "i8";
+  case MmaType::B1:
+    return "b1";
   case MmaType::E4M3:
   case MmaType::E5M2:
     return "f8f6f4";
@@ -250,7 +254,9 @@ llvm::Error decodeProduct(Decoder &decoder, const ptx::Instruction &inst) {
   tc::WgmmaSpec &spec = extra->spec;
   auto d = operandType(mods.type(0)), a = operandType(mods.type(1)),
        b = operandType(mods.type(2));
-  if (!d || !a || !b || mods.m != tc::wgmmaRows || operands.size() < 4)
+  bool bits = a == MmaType::B1;
+  if (!d || !a || !b || mods.m != tc::wgmmaRows || operands.size() < 4 ||
+      bits != (mods.has(Mod::And) && mods.has(Mod::Popc)))
     return decoder.unsupported(inst);
   spec.d = *d;
   spec.a = *a;
@@ -261,7 +267,7 @@ llvm::Error decodeProduct(Decoder &decoder, const ptx::Instruction &inst) {
   extra->kind = kindOf(*a);
   extra->aInRegisters = operands[1].kind == ptx::OperandKind::Vector;
   // scale-d, then the signs of A and B, then which are transposed.
-  bool integer = *a == MmaType::S8 || *a == MmaType::U8;
+  bool integer = *a == MmaType::S8 || *a == MmaType::U8 || bits;
   bool half = *a == MmaType::F16 || *a == MmaType::BF16;
   size_t transposes = !half ? 0 : extra->aInRegisters ? 1 : 2;
   if (operands.size() != 4 + (integer ? 0 : 2 + transposes))

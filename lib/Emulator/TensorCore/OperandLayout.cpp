@@ -37,6 +37,8 @@ unsigned ElementPacking::perChunk() const {
     return 8;
   case MmaType::E2M1:
     return dense ? 32 : 16;
+  case MmaType::B1:
+    return 128;
   default:
     return 16;
   }
@@ -65,6 +67,10 @@ void kvq::emu::tc::decodeChunk(const ElementPacking &packing,
       unsigned word = chunk[byte] | (byte < 15 ? chunk[byte + 1] << 8 : 0);
       out[i] = num::toDouble(f, (word >> (bit % 8)) & 0x3f);
     }
+    return;
+  case MmaType::B1:
+    for (unsigned i = 0; i != count; ++i)
+      out[i] = chunk[i / 8] >> (i % 8) & 1;
     return;
   case MmaType::S8:
     for (unsigned i = 0; i != count; ++i)
@@ -143,7 +149,7 @@ bool kvq::emu::tc::readOperand(const MatrixDescriptor &m, bool mnMajor,
                                unsigned k, ReadChunk read, double *out,
                                unsigned rowStride, unsigned kStride) {
   unsigned per = packing.perChunk();
-  double values[32];
+  double values[maxPerChunk];
   unsigned lines = mnMajor ? k : rows, length = mnMajor ? rows : k;
   unsigned lineStride = mnMajor ? kStride : rowStride;
   unsigned step = mnMajor ? rowStride : kStride;

@@ -19,6 +19,8 @@ static unsigned elementBits(MmaType t) {
   case MmaType::F32:
   case MmaType::S32:
     return 32;
+  case MmaType::B1:
+    return 1;
   default:
     return 8;
   }
@@ -33,12 +35,14 @@ llvm::Error kvq::emu::tc::checkWgmma(const WgmmaSpec &s) {
   };
   bool half = s.a == MmaType::F16 || s.a == MmaType::BF16;
   bool fp8 = s.a == MmaType::E4M3 || s.a == MmaType::E5M2;
-  bool integer = s.a == MmaType::S8 || s.a == MmaType::U8;
-  bool sameClass = fp8       ? s.b == MmaType::E4M3 || s.b == MmaType::E5M2
-                   : integer ? s.b == MmaType::S8 || s.b == MmaType::U8
-                             : s.a == s.b;
+  bool bytes = s.a == MmaType::S8 || s.a == MmaType::U8;
+  bool bits = s.a == MmaType::B1, integer = bytes || bits;
+  bool sameClass = fp8     ? s.b == MmaType::E4M3 || s.b == MmaType::E5M2
+                   : bytes ? s.b == MmaType::S8 || s.b == MmaType::U8
+                           : s.a == s.b;
   if ((!half && !fp8 && !integer && s.a != MmaType::TF32) || !sameClass)
-    return bad("needs f16, bf16, tf32, fp8 or 8-bit integer A and B");
+    return bad(
+        "needs f16, bf16, tf32, fp8, 8-bit integer or single-bit A and B");
   bool f16D = s.d == MmaType::F16 && (s.a == MmaType::F16 || fp8);
   bool dOk = integer ? s.d == MmaType::S32 : s.d == MmaType::F32 || f16D;
   if (!dOk)
@@ -52,9 +56,10 @@ llvm::Error kvq::emu::tc::checkWgmma(const WgmmaSpec &s) {
     return bad("no such N");
   if ((s.transposeA || s.transposeB) && !half)
     return bad("only f16 and bf16 can be transposed");
-  if (integer ? s.negateA || s.negateB : s.satfinite)
-    return bad(integer ? "integers cannot be negated"
-                       : ".satfinite needs integers");
+  if (integer && (s.negateA || s.negateB))
+    return bad("integers cannot be negated");
+  if (s.satfinite && !bytes)
+    return bad(".satfinite needs 8-bit integers");
   return llvm::Error::success();
 }
 
@@ -86,7 +91,7 @@ void kvq::emu::tc::decodeWgmmaA(const WgmmaSpec &s, const uint32_t *registers,
   ElementPacking packing{s.a, false};
   unsigned count = packing.perChunk();
   for (unsigned thread = 0; thread != warpgroupThreads; ++thread) {
-    double values[32];
+    double values[maxPerChunk];
     decodeChunk(packing,
                 reinterpret_cast<const uint8_t *>(registers + 4 * thread),
                 values);

@@ -15,6 +15,8 @@
 namespace kvq::emu::tc {
 
 constexpr unsigned chunkBytes = 16;
+/// Elements of a chunk: at most single bits.
+constexpr unsigned maxPerChunk = 8 * chunkBytes;
 
 /// How elements of an operand are packed in the 16 bytes of a chunk.
 struct ElementPacking {
@@ -23,7 +25,7 @@ struct ElementPacking {
   /// 4- and 6-bit elements are 16 to a chunk, in its first 8 or 12 bytes.
   bool dense = false;
 
-  /// Elements in a chunk: 4, 8, 16 or 32.
+  /// Elements in a chunk: 4, 8, 16, 32, or 128 single bits.
   unsigned perChunk() const;
 };
 

@@ -2,7 +2,8 @@
 //
 // sm_90a's warpgroup products: D (64 x N) in registers of 128 threads, A in
 // registers or shared memory, B in shared memory (decodeMatrixSm90() and
-// readOperand()). Single-bit and sparse forms are not described.
+// readOperand()). Of single bits the
+// products are counted where both are set. Sparse forms are not described.
 //
 //===----------------------------------------------------------------------===//
 

@@ -26,6 +26,7 @@ const Case cases[] = {
     {MmaType::E5M2, MmaType::E4M3, MmaType::F16, 40, 32},
     {MmaType::S8, MmaType::U8, MmaType::S32, 48, 32},
     {MmaType::U8, MmaType::S8, MmaType::S32, 256, 32},
+    {MmaType::B1, MmaType::B1, MmaType::S32, 32, 256},
 };
 
 WgmmaSpec specOf(const Case &c) {
@@ -55,7 +56,8 @@ num::Format format(MmaType t) {
 }
 
 uint32_t code(MmaType t, int v) {
-  if (t == MmaType::S8 || t == MmaType::U8 || t == MmaType::S32)
+  if (t == MmaType::S8 || t == MmaType::U8 || t == MmaType::S32 ||
+      t == MmaType::B1)
     return uint32_t(v);
   return uint32_t(num::encode(format(t), num::fromDouble(v)));
 }
@@ -105,7 +107,7 @@ TEST(Wgmma, ExactSums) {
       std::vector<int> a(64 * s.k), b(s.k * s.n), d(64 * s.n);
       for (auto *v : {&a, &b})
         for (int &x : *v)
-          x = rng() % 5;
+          x = rng() % (s.a == MmaType::B1 ? 2 : 5);
       for (int &x : d)
         x = rng() % 100;
       unsigned width = 256 / s.k, regsD = wgmmaRegistersD(s);
@@ -160,6 +162,15 @@ TEST(Wgmma, IllegalForms) {
   s = specOf(cases[6]);
   s.n = 40;
   rejected(s, "no such N");
+  s = specOf(cases[8]);
+  s.b = MmaType::S8;
+  rejected(s, "A and B");
+  s = specOf(cases[8]);
+  s.satfinite = true;
+  rejected(s, "8-bit integers");
+  s = specOf(cases[8]);
+  s.negateB = true;
+  rejected(s, "negated");
   s = specOf(cases[2]);
   s.d = MmaType::F16;
   rejected(s, "type of D");
