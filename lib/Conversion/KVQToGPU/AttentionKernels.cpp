@@ -18,15 +18,18 @@ static bool isPortable(MMAKindAttr kind) {
 LogicalResult kvq::kernel::emitKernel(DequantAttentionOp op, OpBuilder &host,
                                       KernelTarget target) {
   MMAKindAttr qk = op.getQkAttr(), pv = op.getPvAttr();
-  if (target.chip.hasTcgen05 && qk && qk.getUnit() == MMAUnit::BlockScaled) {
+  if (target.chip.hasTcgen05 && qk) {
     std::string reason;
     if (std::optional<DecodePlan> plan =
             DecodePlan::make(op, target.chip, reason)) {
       DecodeKernel(op, host, target, *plan).emit();
       return success();
     }
+    // 16-bit operands feed the tensor cores in the portable kernel as well.
+    bool isError =
+        target.requireTensorCores && !(isPortable(qk) && isPortable(pv));
     if (failed(Report::get<RemarkId::BlackwellAttentionNotUsed>(reason).emit(
-            op, target.requireTensorCores)))
+            op, isError)))
       return failure();
     return emitPortableAttention(op, host, target);
   }

@@ -152,6 +152,10 @@ F32 F32::log2() const {
   return {*b, callIntrinsic(*b, "llvm.nvvm.lg2.approx.f", v)};
 }
 
+F32 F32::ceil() const {
+  return {*b, callIntrinsic(*b, "llvm.nvvm.ceil.f", v)};
+}
+
 F32 F32::tanh() const {
   // tanh(x) = 1 - 2 / (e^2x + 1), which is wrong by the spacing of numbers
   // near 1 and saturates right; near zero its relative error is large, so the

@@ -195,6 +195,8 @@ public:
   /// below 2^-22; results that are subnormal may be zero.
   F32 exp2() const;
   F32 log2() const;
+  /// The least integer that is not smaller.
+  F32 ceil() const;
   /// tanh by exp2, to about 1e-6.
   F32 tanh() const;
 

@@ -40,13 +40,13 @@ func.func @scale_words(%q: memref<?x1x8x64xf16>, %k: !kvq.cache<key, 16x1x64, mx
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted are nvfp4 and mxfp4
-func.func @value_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, fp8, HND>,
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the format #kvq.format<mxfp8>, accepted are nvfp4, mxfp4, fp8, f16 and bf16
+func.func @value_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, mxfp8, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the values have the format #kvq.format<fp8>, accepted are nvfp4 and mxfp4}}
+  // expected-remark @below {{is computed by the portable kernel: the values have the format #kvq.format<mxfp8>, accepted are nvfp4, mxfp4, fp8, f16 and bf16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
-      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, fp8, HND>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, mxfp8, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
       {qk = #kvq.mma_kind<block_scaled, terms = 2>}
@@ -142,3 +142,82 @@ func.func @wide_interleaved(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x
       {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}
   return
 }
+
+// -----
+
+// CHECK: gpu.func @blackwell_attention_fp8_16x1x128_HND_fp8_16x1x128_HND(
+// CHECK: kvq_tcgen05.mma f8f6f4 {{.*}}!kvq_tcgen05.tile<128x128xf8E4M3FN, k, b128>
+// CHECK: kvq_tcgen05.mma f8f6f4 {{.*}}!kvq_tcgen05.tile<128x128xf8E4M3FN, mn, b128
+func.func @fp8(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, fp8, HND>, %v: !kvq.cache<value, 16x1x128, fp8, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, fp8, HND>, !kvq.cache<value, 16x1x128, fp8, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<f8>, pv = #kvq.mma_kind<f8>}
+  return
+}
+
+// -----
+
+// CHECK: gpu.func @blackwell_attention_nvfp4_16x1x128_HND_linear_fp8_16x1x128_HND(
+// CHECK: kvq_tcgen05.store shape_16x256b {{.*}}vector<32xi32>
+// CHECK: kvq_tcgen05.mma f16 {{.*}}!kvq_tcgen05.tmem<128x128xf16>
+func.func @expanded_fp8(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, fp8, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, fp8, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<f16>}
+  return
+}
+
+// -----
+
+// CHECK: gpu.func @blackwell_attention_bf16_16x1x128_HND_bf16_16x1x256_HND(
+// CHECK: kvq_tcgen05.mma f16 {{.*}}!kvq_tcgen05.tile<128x128xbf16, k, b128>
+// CHECK: kvq_tcgen05.mma f16 {{.*}}!kvq_tcgen05.tile<128x128xbf16, mn, b128, leading = 16384
+// CHECK: kvq_tcgen05.mma f16 {{.*}}!kvq_tcgen05.tile<128x128xbf16, mn, b128, leading = 16384
+func.func @wide(%q: memref<?x1x8x128xbf16>, %k: !kvq.cache<key, 16x1x128, bf16, HND>, %v: !kvq.cache<value, 16x1x256, bf16, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x256xf16>) {
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xbf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, bf16, HND>, !kvq.cache<value, 16x1x256, bf16, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x256xf16>)
+      {qk = #kvq.mma_kind<bf16>, pv = #kvq.mma_kind<bf16>}
+  return
+}
+
+// -----
+
+// 16-bit products are what the portable kernel has: no error.
+func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, f16, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: the keys have the format #kvq.format<nvfp4>, accepted with qk = #kvq.mma_kind<f16> is f16}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, f16, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<f16>, pv = #kvq.mma_kind<f16>}
+  return
+}
+
+// -----
+
+func.func @room(%q: memref<?x1x8x256xf16>, %k: !kvq.cache<key, 16x1x256, f16, HND>, %v: !kvq.cache<value, 16x1x256, f16, HND>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x256xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: two tiles of 128 tokens take 279892 bytes of shared memory, of which there are 232448}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x256xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x256, f16, HND>, !kvq.cache<value, 16x1x256, f16, HND>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x256xf16>)
+      {qk = #kvq.mma_kind<f16>, pv = #kvq.mma_kind<f16>}
+  return
+}
+

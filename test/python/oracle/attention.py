@@ -26,9 +26,14 @@ def visible(options, n, length):
     return result
 
 
-def attend(q, k, v, scale, see, softcap=None, sink=None, bias=None):
+def attend(q, k, v, scale, see, softcap=None, sink=None, bias=None,
+           round_weights=None):
     """One head. q [n, D], k [L, D], v [L, Dv], see [n, L]; returns the output
-    [n, Dv] and the natural log of the denominator [n]."""
+    [n, Dv] and the natural log of the denominator [n].
+
+    `round_weights` rounds the weights that multiply V, not those of the
+    denominator. It is given them times a power of two, with the largest in
+    (1/2, 1]."""
     q, k, v = (np.asarray(a, np.float64) for a in (q, k, v))
     n, length = see.shape
     out = np.zeros((n, v.shape[-1]))
@@ -55,6 +60,9 @@ def attend(q, k, v, scale, see, softcap=None, sink=None, bias=None):
         if sink is not None:
             total += np.exp(float(sink) - top)
         if row.size:
+            if round_weights:
+                shift = np.ceil(row.max() / np.log(2)) * np.log(2)
+                weights = round_weights(np.exp(row - shift)) * np.exp(shift - top)
             out[i] = weights @ values / total
         lse[i] = top + np.log(total)
     return out, lse
@@ -115,7 +123,7 @@ def read_values(cache, table_row, length):
 
 def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
                          options=Options(), qo_indptr=None, sinks=None,
-                         kv_split=None, num_chunks=None):
+                         kv_split=None, num_chunks=None, round_weights=None):
     """Attention over the bytes of a cache.
 
     q is [total_q, Hq, D] with `qo_indptr` [B + 1], or [B, Lq, Hq, D] without.
@@ -124,6 +132,7 @@ def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
     With `kv_split` = N, chunk c of the leading dimension covers the positions
     c * N to c * N + N - 1; sinks join chunk 0. `num_chunks` is the size of that
     dimension, by default what the longest sequence needs, but at least 1.
+    `round_weights` is that of attend().
     """
     batch = len(seq_lens)
     rows, ranges = query_ranges(q, batch, qo_indptr)
@@ -157,7 +166,7 @@ def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
                 out[c, start:end, h], lse[c, start:end, h] = attend(
                     rows[start:end, h], k[first:last, h // group],
                     v[first:last, h // group], scale, see[:, first:last],
-                    options.softcap, sink,
+                    options.softcap, sink, round_weights=round_weights,
                 )
     lead = (chunks,) if kv_split else ()
     shape = (*lead, *q.shape[:-1])

@@ -41,7 +41,9 @@ void DecodeKernel::emit() {
     Work work{rows, tokens, first, count};
     b.when(count > 0, [&] { computeRows(work); }, [&] { storeEmpty(rows); });
   });
-  launch(kThreads);
+  // Not fewer registers than there are.
+  kernel.setBlocksPerProcessor(1);
+  launch(threads());
 }
 
 void DecodeKernel::computeRows(Work work) {
@@ -49,12 +51,19 @@ void DecodeKernel::computeRows(Work work) {
   // Of what comes from a shuffle ptxas knows that it is the same in all lanes.
   I32 warp = b.shuffle(b.warp(), b.i32(0));
   b.when(warp < 4, [&] { weighAndFinish(work); });
-  b.when((warp >= 4) & (warp < 8), [&] { expandValues(work); });
-  b.when(warp == 8, [&] { loadTiles(work); });
-  b.when(warp == 9, [&] { issueProducts(work); });
+  if (plan.expandsValues())
+    b.when((warp >= 4) & (warp < 8), [&] {
+      if (plan.values == ValueRoute::ExpandedFP8)
+        expandByteValues(work);
+      else
+        expandValues(work);
+    });
+  b.when(warp == loadWarp(), [&] { loadTiles(work); });
+  b.when(warp == productWarp(), [&] { issueProducts(work); });
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
   b.barrier();
-  b.when(warp == 9, [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
+  b.when(warp == productWarp(),
+         [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
 }
 
 void DecodeKernel::forTiles(I32 count, function_ref<void(I32 tile)> body) {
@@ -100,26 +109,27 @@ void DecodeKernel::setUp(Work work) {
     // Of the loader and of those who expand values each thread arrives; the
     // products arrive once.
     filled.initialize(32);
-    consumed.initialize(kExpandThreads + 1);
+    consumed.initialize((plan.expandsValues() ? kExpandThreads : 0) + 1);
     scored.initialize(1);
-    expanded.initialize(kExpandThreads);
+    if (plan.expandsValues())
+      expanded.initialize(kExpandThreads);
     weighted.initialize(kSoftmaxThreads);
     accumulated.initialize(1);
     NVVM::FenceMbarrierInitOp::create(b);
   });
   Ptr slot = shared(plan.shared.tensorMemory);
-  b.when(b.warp() == 9, [&] {
+  b.when(b.warp() == productWarp(), [&] {
     tcgen05::AllocOp::create(b, slot, ValueRange());
     tcgen05::RelinquishOp::create(b);
   });
   // Rows of padding, and weights between which the parities of channels
   // alternate: zeros for good.
   clear(b, shared(plan.shared.queries),
-        plan.shared.queryScales - plan.shared.queries, kThreads);
+        plan.shared.queryScales - plan.shared.queries, threads());
   clear(b, shared(plan.shared.queryScales), kTileTokens * plan.k.scales(),
-        kThreads);
+        threads());
   clear(b, shared(plan.shared.weights), kBuffers * plan.shared.weightBytes,
-        kThreads);
+        threads());
   b.barrier();
   splitQueries(work.rows);
   fenceForAsyncProxy(b);
@@ -137,8 +147,11 @@ void DecodeKernel::setUp(Work work) {
     return tcgen05::RegionOp::create(b, type, tensorMemory, name);
   };
   scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
-  keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), "scales of K");
-  queryScaleRegion = scaleRegion(plan.k.scales(), "scales of Q");
-  valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
-  outputRegion = region(plan.weightColumns(), b.getF32Type(), "O");
+  if (plan.keys == KeyRoute::BlockScaled) {
+    keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), "scales of K");
+    queryScaleRegion = scaleRegion(plan.k.scales(), "scales of Q");
+  }
+  if (plan.expandsValues())
+    valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
+  outputRegion = region(plan.outputColumns(), b.getF32Type(), "O");
 }

@@ -4,21 +4,22 @@
 // chunk of its tokens, in tiles of 128 tokens, with tcgen05. Operands are
 // swapped, so that tokens are the rows of 128 that the instruction has:
 //
-//   S^T = K Q^T   kind mxf4nvf4, or mxf4 for mxfp4: the packed bytes of K as
-//                 they lie and their block scales; Q as a sum of terms of that
-//                 format, which are further columns. Queries.cpp
+//   S^T = K Q^T   K as it lies, in kind mxf4nvf4 or mxf4 with its block scales,
+//                 f8f6f4 or f16; Q as a sum of terms of K's format, which are
+//                 further columns. Queries.cpp
 //   softmax       along the tokens: a thread has one token and all rows, and
 //                 the shift is corrected only where it must be. Softmax.cpp
 //   O^T = V^T P^T kind f16: V expanded exactly to f16 or bf16 in tensor memory,
-//                 in an order of the contraction that needs no transpose of
-//                 nibbles. ValueExpansion.cpp
+//                 in an order of the contraction that needs no transpose.
+//                 ValueExpansion.cpp for FP4, ByteExpansion.cpp for FP8
+//                 kind f16 or f8f6f4: V as it lies. DirectValues.cpp
 //
 // Warps have roles, and hand tiles on through rings of buffers and mbarriers:
 //
-//   warps 0-3  softmax, and the end of the block
-//   warps 4-7  expand V
-//   warp  8    copies cached rows to shared memory. Loader.cpp
-//   warp  9    issues the products. Products.cpp
+//   warps 0-3    softmax, and the end of the block
+//   warps 4-7    expand V, where it is expanded
+//   then a warp  copies cached rows to shared memory. Loader.cpp
+//   and another  issues the products. Products.cpp
 //
 //      barrier        from               to               says that
 //      filled         loader             V, products      a stage holds a tile
@@ -29,7 +30,7 @@
 //      accumulated    products           V, softmax       the output has V and
 //      P
 //
-// Of each of these there are two. That P of a tile is there says that its
+// Of the last four there are two. That P of a tile is there says that its
 // scores have been read, and the products of the scores come after those of the
 // output of the tile that had the same buffers, so that scores and P need no
 // barrier to say that their buffers are free.
@@ -42,8 +43,12 @@
 #include "../AttentionArguments.h"
 #include "Plan.h"
 #include "Synchronization.h"
+#include "kvq/Dialect/TCGen05/IR/TCGen05Attributes.h"
 
 namespace kvq::kernel {
+
+/// The swizzle whose pattern is as wide as a row of a panel.
+tcgen05::Swizzle getSwizzle(const PackedRows &side);
 
 class DecodeKernel : public AttentionArguments {
 public:
@@ -52,8 +57,7 @@ public:
 
   void emit();
 
-  static constexpr int64_t kSoftmaxThreads = 128, kExpandThreads = 128,
-                           kThreads = 320;
+  static constexpr int64_t kSoftmaxThreads = 128, kExpandThreads = 128;
 
 private:
   /// The work of a block: tile `i` of `count` begins at token
@@ -80,6 +84,13 @@ private:
   /// Emits `body` for tiles 0 to `count` - 1 in turn, once for each stage:
   /// which buffers a tile has then are constants.
   void forTiles(I32 count, llvm::function_ref<void(I32 tile)> body);
+
+  /// Threads of a block, and the warps that load and multiply.
+  int64_t threads() const { return 32 * (productWarp() + 1); }
+  int64_t loadWarp() const {
+    return (kSoftmaxThreads + (plan.expandsValues() ? kExpandThreads : 0)) / 32;
+  }
+  int64_t productWarp() const { return loadWarp() + 1; }
 
   //===--------------------------------------------------------------------===//
   // The roles, one file each
@@ -108,6 +119,9 @@ private:
   void loadData(const CachePointers &cache, const PackedRows &side,
                 const LanePages &pages, TokenRange tokens, Ptr to,
                 CopyMode mode);
+  void loadPanel(const CachePointers &cache, const PackedRows &side,
+                 const LanePages &pages, TokenRange tokens, I32 panel, Ptr to,
+                 CopyMode mode);
   void loadKeyScales(const LanePages &pages, TokenRange tokens, Ptr to,
                      CopyMode mode);
   void loadValueScales(const LanePages &pages, TokenRange tokens, Ptr to,
@@ -116,7 +130,19 @@ private:
 
   // Products.cpp
   void issueScores(I32 tile, Pred isIssuer);
+  mlir::Value makeTile(mlir::Type type, Ptr at);
+  std::pair<mlir::Value, mlir::Value> makeScoreOperands(I32 tile);
+  void multiplyScaledKeys(I32 tile);
+  void multiplyKeys(I32 tile);
   void issueOutput(I32 tile, Pred isIssuer);
+
+  // DirectValues.cpp
+  void multiplyValues(I32 tile, mlir::Value weights);
+  void storeDirectWeights(I32 tile, llvm::ArrayRef<F32> weights);
+
+  // ByteExpansion.cpp
+  void expandByteValues(Work work);
+  void expandByteTokens(I32 tile, I32 warp, int64_t first);
 
   // ValueExpansion.cpp
   struct Expander;
@@ -128,7 +154,6 @@ private:
   llvm::SmallVector<F32> loadLogits(I32 tile, llvm::ArrayRef<F32> factors);
   void maskLogits(Work work, I32 tile, llvm::SmallVectorImpl<F32> &logits);
   void raiseShifts(I32 tile, llvm::ArrayRef<F32> logits, RowState &state);
-  void scaleOutput(llvm::ArrayRef<F32> factors);
   void storeWeights(I32 tile, llvm::ArrayRef<F32> weights);
   RowState weighTile(Work work, I32 tile, llvm::ArrayRef<F32> factors,
                      RowState state);
@@ -142,12 +167,17 @@ private:
             llvm::function_ref<llvm::SmallVector<F32>(I32 row, I32 pair)> load);
   void storeEmpty(QueryRows rows);
 
+  // Output.cpp
   /// Loads or stores the thread's part of the output in tensor memory: of its
-  /// lane the columns that count, for rows `row` to `row` + 7 first with the
-  /// even channels, then with the odd ones.
+  /// lane the columns that count, for rows `row` to `row` + 7 with the first
+  /// channel of the lane, then with the second one where there are two.
   llvm::SmallVector<F32> loadOutput(int64_t row);
   void storeOutput(int64_t row, llvm::ArrayRef<F32> values);
-  mlir::OpFoldResult outputColumn(int64_t row);
+  void scaleOutput(llvm::ArrayRef<F32> factors);
+  llvm::SmallVector<mlir::OpFoldResult> outputColumns(int64_t row);
+  int64_t widthOfOutputLoad() const;
+  /// The lane of a channel in the first group, and its number there.
+  std::pair<I32, I32> placeOf(I32 channel);
 
   //===--------------------------------------------------------------------===//
   // Memory

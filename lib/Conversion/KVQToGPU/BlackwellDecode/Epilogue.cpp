@@ -66,13 +66,14 @@ void DecodeKernel::finish(Work work, const RowState &state) {
     b.when(b.thread() == 0,
            [&] { b.store(state.shifts[row], shifts + 4 * row); });
   }
-  // part[row / 8][parity][row % 8][lane of tensor memory]
+  // part[row / 8][channel of the lane][row % 8][lane of tensor memory]
+  int64_t channels = plan.channelsOfLane();
   for (int64_t row = 0; row < plan.rows; row += 8) {
     SmallVector<F32> values = loadOutput(row);
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
     for (auto [i, value] : llvm::enumerate(values))
       b.store(value, parts + b.thread() * 4 +
-                         (2 * row + int64_t(i)) * 4 * kTileTokens);
+                         (channels * row + int64_t(i)) * 4 * kTileTokens);
   }
   syncThreads(b, kBarrier, kSoftmaxThreads);
 
@@ -83,10 +84,10 @@ void DecodeKernel::finish(Work work, const RowState &state) {
     return RowSums{b.loadF32(shifts + row * 4), total};
   };
   auto load = [&](I32 row, I32 pair) {
-    I32 place = (pair / 16) * 16 + (pair % 2) * 8 + (pair % 16) / 2;
     SmallVector<F32> values;
     for (int64_t parity = 0; parity < 2; ++parity) {
-      I32 part = (row / 8) * 16 + row % 8 + parity * 8;
+      auto [place, number] = placeOf(pair * 2 + parity);
+      I32 part = (row / 8) * (8 * channels) + row % 8 + number * 8;
       Ptr from = parts + (part * kTileTokens + place) * 4;
       F32 sum = b.loadF32(from);
       for (int64_t group = 1; group < plan.groups(); ++group)

@@ -16,8 +16,12 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Copies of tiles that are in flight while the next tile's are issued.
-static constexpr int64_t kTilesInFlight = 2;
+/// Copies of tiles that are in flight while the next tile's are issued. That
+/// one gets a stage that none of them has and, as values that are multiplied as
+/// they lie are read after the scores of the next tile, not that tile either.
+static int64_t getTilesInFlight(const DecodePlan &plan) {
+  return std::min<int64_t>(plan.stages - (plan.expandsValues() ? 1 : 2), 2);
+}
 
 /// The rows that a lane copies of a side: `length` of the tile, from row
 /// `begin` on. They are on `pages.size()` pages, in turn, of which the first
@@ -99,13 +103,16 @@ static void forRows(KernelBuilder &b, int64_t rows, bool isLoop,
 
 Pred DecodeKernel::areCopiesAligned(const CachePointers &cache,
                                     int64_t scaleBytes) {
-  SmallVector<I64> data{cache.data().address()},
-      scales{cache.scales().address()};
-  for (int64_t dimension = 0; dimension < 3; ++dimension) {
+  SmallVector<I64> data{cache.data().address()}, scales;
+  for (int64_t dimension = 0; dimension < 3; ++dimension)
     data.push_back(cache.dataStride(dimension));
+  Pred isAligned = b.areMultiples(data, 16);
+  if (!cache.getFormat().hasBlockScale())
+    return isAligned;
+  scales.push_back(cache.scales().address());
+  for (int64_t dimension = 0; dimension < 3; ++dimension)
     scales.push_back(cache.scalesStride(dimension));
-  }
-  return b.areMultiples(data, 16) & b.areMultiples(scales, scaleBytes);
+  return isAligned & b.areMultiples(scales, scaleBytes);
 }
 
 /// The distance of neighbouring tokens of a cache without gaps, in rows.
@@ -116,13 +123,26 @@ static int64_t getDenseRows(CacheType type) {
 Pred DecodeKernel::isDense(const CachePointers &cache, const PackedRows &side) {
   int64_t rows = getDenseRows(cache.getType());
   unsigned tokens = cache.getType().getTokenDim();
-  return (cache.dataStride(tokens) == rows * side.rowBytes()) &
-         (cache.scalesStride(tokens) == rows * side.scales());
+  Pred isDense = cache.dataStride(tokens) == rows * side.rowBytes();
+  if (!side.scales())
+    return isDense;
+  return isDense & (cache.scalesStride(tokens) == rows * side.scales());
 }
 
 void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
                             const LanePages &pages, TokenRange tokens, Ptr to,
                             CopyMode mode) {
+  if (side.panels() == 1)
+    return loadPanel(cache, side, pages, tokens, b.i32(0), to, mode);
+  b.loop(b.i32(0), b.i32(side.panels()), 1, [&](I32 panel) {
+    loadPanel(cache, side, pages, tokens, panel, to + panel * side.panelSize(),
+              mode);
+  });
+}
+
+void DecodeKernel::loadPanel(const CachePointers &cache, const PackedRows &side,
+                             const LanePages &pages, TokenRange tokens,
+                             I32 panel, Ptr to, CopyMode mode) {
   int64_t line = side.rowsOfLine();
   I64 stride = cache.dataStride(cache.getType().getTokenDim());
   if (mode == CopyMode::Dense)
@@ -133,17 +153,20 @@ void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
   for (auto [number, page] : llvm::enumerate(pages.pages)) {
     Ptr from =
         cache.row(page.max(0), pages.entry, b.block(gpu::Dimension::y)).base +
-        (pages.piece * 16);
+        (pages.piece * 16 + panel * side.panelBytes());
     int64_t rows = pages.rowsOfPage();
-    forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
+    // Of several panels the distances of all rows would be in registers.
+    bool isLoop = mode == CopyMode::Unaligned ||
+                  (mode == CopyMode::Strided && side.panels() > 1);
+    forRows(b, rows, isLoop, [&](I32 row) {
       // The lane's part of the addresses stands apart: what is constant becomes
       // the offset of the instruction. Pages begin where the swizzle does.
       I32 inLine = (row % line) ^ turn;
       I32 lineRow = row - row % line;
       I32 inTile = pages.begin + inLine + lineRow + int64_t(number) * rows;
       I32 piece = pages.piece ^ ((lineRow / line) % side.pieces());
-      Ptr at = to + ((pages.begin + inLine) * side.rowBytes() + piece * 16) +
-               (lineRow + int64_t(number) * rows) * side.rowBytes();
+      Ptr at = to + ((pages.begin + inLine) * side.panelBytes() + piece * 16) +
+               (lineRow + int64_t(number) * rows) * side.panelBytes();
       Ptr source = from + inLine.extend() * stride + lineRow.extend() * stride;
       if (mode == CopyMode::Dense)
         return copyAsync(b, at, source, 16, Pred());
@@ -251,15 +274,17 @@ void DecodeKernel::loadValueScales(const LanePages &pages, TokenRange tokens,
 void DecodeKernel::loadTile(Work work, I32 tile) {
   I32 first = work.first + tile * kTileTokens;
   LanePages keyPages = findPages(work, plan.k, first);
-  LanePages valuePages = plan.v.headDim == plan.k.headDim
+  LanePages valuePages = plan.v.pieces() == plan.k.pieces()
                              ? keyPages
                              : findPages(work, plan.v, first);
   Ptr to = stage(tile);
   auto load = [&](CopyMode mode) {
     loadData(k, plan.k, keyPages, work.tokens, to + plan.shared.k, mode);
-    loadKeyScales(keyPages, work.tokens, to + plan.shared.kScales, mode);
+    if (plan.k.scales())
+      loadKeyScales(keyPages, work.tokens, to + plan.shared.kScales, mode);
     loadData(v, plan.v, valuePages, work.tokens, to + plan.shared.v, mode);
-    loadValueScales(valuePages, work.tokens, to + plan.shared.vScales, mode);
+    if (plan.v.scales())
+      loadValueScales(valuePages, work.tokens, to + plan.shared.vScales, mode);
   };
   Pred isAligned =
       areCopiesAligned(k, 4) & areCopiesAligned(v, plan.v.scales());
@@ -281,6 +306,7 @@ void DecodeKernel::loadTile(Work work, I32 tile) {
 }
 
 void DecodeKernel::loadTiles(Work work) {
+  int64_t tilesInFlight = getTilesInFlight(plan);
   // A thread says that a tile is there when its copies are done, which it waits
   // for only when it has issued those of later tiles.
   auto arrive = [&](I32 tile) {
@@ -291,11 +317,11 @@ void DecodeKernel::loadTiles(Work work) {
     consumed.waitBefore(tile);
     loadTile(work, tile);
     b.commitCopies();
-    b.when(tile >= kTilesInFlight, [&] {
-      b.waitCopies(kTilesInFlight);
-      arrive(tile - kTilesInFlight);
+    b.when(tile >= tilesInFlight, [&] {
+      b.waitCopies(tilesInFlight);
+      arrive(tile - tilesInFlight);
     });
   });
   b.waitCopies(0);
-  b.loop((work.count - kTilesInFlight).max(0), work.count, 1, arrive);
+  b.loop((work.count - tilesInFlight).max(0), work.count, 1, arrive);
 }

@@ -4,6 +4,7 @@
 #include "Synchronization.h"
 #include "kvq/Dialect/KVQ/Analysis/MMARules.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -51,18 +52,109 @@ static int64_t getRowsOfSequence(DequantAttentionOp op) {
          op.getKCache().getType().getNumHeads();
 }
 
+namespace {
+
+/// What values of a format are multiplied as, and how.
+struct ValueRule {
+  StoredValues stored;
+  MMAUnit unit;
+  ValueRoute route;
+};
+
+} // namespace
+
+/// The rules of the kernel; of a format the first one where `pv` says nothing.
+/// E2M1 under E4M3 has few exponents, under E8M0 those of f32.
+static constexpr ValueRule valueRules[] = {
+    {StoredValues::F4ScaledByE4M3, MMAUnit::F16, ValueRoute::ExpandedFP4},
+    {StoredValues::F4ScaledByE8M0, MMAUnit::BF16, ValueRoute::ExpandedFP4},
+    {StoredValues::F8, MMAUnit::F16, ValueRoute::ExpandedFP8},
+    {StoredValues::F8, MMAUnit::BF16, ValueRoute::ExpandedFP8},
+    {StoredValues::F8, MMAUnit::F8, ValueRoute::Direct},
+    {StoredValues::F16, MMAUnit::F16, ValueRoute::Direct},
+    {StoredValues::BF16, MMAUnit::BF16, ValueRoute::Direct},
+};
+
+/// The formats of keys that feed a kind of the scores as they lie.
+static StoredValues getKeyFormats(MMAUnit unit) {
+  switch (unit) {
+  case MMAUnit::BlockScaled:
+    return StoredValues::F4ScaledByE4M3 | StoredValues::F4ScaledByE8M0;
+  case MMAUnit::F8:
+    return StoredValues::F8;
+  case MMAUnit::F16:
+    return StoredValues::F16;
+  case MMAUnit::BF16:
+    return StoredValues::BF16;
+  }
+  llvm_unreachable("all units are handled");
+}
+
+static FloatType getElementType(MLIRContext *context, MMAUnit unit) {
+  switch (unit) {
+  case MMAUnit::BlockScaled:
+    return Float4E2M1FNType::get(context);
+  case MMAUnit::F8:
+    return Float8E4M3FNType::get(context);
+  case MMAUnit::F16:
+    return Float16Type::get(context);
+  case MMAUnit::BF16:
+    return BFloat16Type::get(context);
+  }
+  llvm_unreachable("all units are handled");
+}
+
+/// The terms of queries in a type that has no block scales: so many that they
+/// lose nothing, or in E4M3, which has four bits, little.
+static int64_t getTerms(FloatType type, Type query) {
+  if (type.isF16())
+    return query.isF32() ? 2 : 1;
+  if (type.isBF16())
+    return query.isBF16() ? 1 : 2;
+  return 2;
+}
+
+/// "is a", "are a, b and c".
+static std::string list(ArrayRef<StringRef> names) {
+  std::string text = names.size() == 1 ? "is " : "are ";
+  for (auto [i, name] : llvm::enumerate(names)) {
+    if (i > 0)
+      text += i + 1 == names.size() ? " and " : ", ";
+    text += name;
+  }
+  return text;
+}
+
+static std::string listFormats(StoredValues formats) {
+  static constexpr std::pair<StoredValues, llvm::StringLiteral> names[] = {
+      {StoredValues::F4ScaledByE4M3, "nvfp4"},
+      {StoredValues::F4ScaledByE8M0, "mxfp4"},
+      {StoredValues::F8, "fp8"},
+      {StoredValues::F16, "f16"},
+      {StoredValues::BF16, "bf16"}};
+  SmallVector<StringRef> found;
+  for (auto [format, name] : names)
+    if ((formats & format) != StoredValues::None)
+      found.push_back(name);
+  return list(found);
+}
+
 static void checkCache(Requirements &all, CacheType type, StringRef side,
                        ArrayRef<ScaleLayout> layouts) {
   StoredValues values = classifyFormat(type.getFormat());
-  all.require(values == StoredValues::F4ScaledByE4M3 ||
-                  values == StoredValues::F4ScaledByE8M0,
-              "the ", side, " have the format ", Attribute(type.getFormat()),
-              ", accepted are nvfp4 and mxfp4");
-  all.require(type.getFormat().getBlockAxis() == BlockAxis::HeadDim, "the ",
-              side, " have blocks along the tokens");
   all.require(llvm::is_contained({64, 128, 256}, type.getHeadDim()), "the ",
               side, " have head_dim ", type.getHeadDim(),
               ", accepted are 64, 128 and 256");
+  // A lane copies up to 32 rows that follow each other.
+  int64_t page = type.getPageSize();
+  all.require((llvm::isPowerOf2_64(page) && page >= 8) || page % 128 == 0,
+              "pages have ", page,
+              " tokens, accepted are powers of two from 8 on and multiples of "
+              "128");
+  if (!type.getFormat().hasBlockScale())
+    return;
+  all.require(type.getFormat().getBlockAxis() == BlockAxis::HeadDim, "the ",
+              side, " have blocks along the tokens");
   // Scales are copied by words.
   all.require(values != StoredValues::F4ScaledByE8M0 || type.getHeadDim() != 64,
               "the ", side,
@@ -72,49 +164,84 @@ static void checkCache(Requirements &all, CacheType type, StringRef side,
               "the ", side, " have the scale layout ",
               stringifyScaleLayout(
                   type.getScaleLayout().value_or(ScaleLayout::Undecided)));
-  // A lane copies up to 32 rows that follow each other.
-  int64_t page = type.getPageSize();
-  all.require((llvm::isPowerOf2_64(page) && page >= 8) || page % 128 == 0,
-              "pages have ", page,
-              " tokens, accepted are powers of two from 8 on and multiples of "
-              "128");
+}
+
+static void checkKeys(Requirements &all, CacheType type, MMAKindAttr kind) {
+  StoredValues accepted = getKeyFormats(kind.getUnit());
+  all.require(
+      (classifyFormat(type.getFormat()) & accepted) != StoredValues::None,
+      "the keys have the format ", Attribute(type.getFormat()),
+      ", accepted with qk = ", Attribute(kind), " ", listFormats(accepted));
+  checkCache(all, type, "keys", {ScaleLayout::Linear});
+}
+
+/// Checks the values; returns the rule that they are multiplied by, or null.
+static const ValueRule *checkValues(Requirements &all, CacheType type,
+                                    MMAKindAttr kind) {
+  StoredValues stored = classifyFormat(type.getFormat());
+  StoredValues formats = StoredValues::None;
+  SmallVector<StringRef> units;
+  const ValueRule *found = nullptr;
+  for (const ValueRule &rule : valueRules) {
+    formats |= rule.stored;
+    if (rule.stored != stored)
+      continue;
+    units.push_back(stringifyMMAUnit(rule.unit));
+    if (!found && (!kind || kind.getUnit() == rule.unit))
+      found = &rule;
+  }
+  all.require(!units.empty(), "the values have the format ",
+              Attribute(type.getFormat()), ", accepted ", listFormats(formats));
+  if (stored == StoredValues::F4ScaledByE4M3)
+    checkCache(all, type, "values",
+               {ScaleLayout::Linear, ScaleLayout::Interleaved4});
+  else
+    checkCache(all, type, "values", {ScaleLayout::Linear});
+  all.require(found, "pv = ", Attribute(kind), ", accepted ", list(units));
+  return found;
+}
+
+static PackedRows getRows(CacheType type) {
+  KVFormatInterface format = type.getFormat();
+  return {type.getHeadDim(), format.hasBlockScale() ? format.getBlockSize() : 0,
+          format.getElementType().getIntOrFloatBitWidth()};
 }
 
 std::optional<DecodePlan>
 DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
   Requirements all(reason);
   CacheType k = op.getKCache().getType(), v = op.getVCache().getType();
-  MMAKindAttr qk = op.getQkAttr(), pv = op.getPvAttr();
-  checkCache(all, k, "keys", {ScaleLayout::Linear});
-  bool isWide = classifyFormat(v.getFormat()) == StoredValues::F4ScaledByE8M0;
-  if (isWide)
-    checkCache(all, v, "values", {ScaleLayout::Linear});
-  else
-    checkCache(all, v, "values",
-               {ScaleLayout::Linear, ScaleLayout::Interleaved4});
-  MMAUnit unit = isWide ? MMAUnit::BF16 : MMAUnit::F16;
-  all.require(!pv || pv.getUnit() == unit, "pv = ", Attribute(pv),
-              ", accepted is ", stringifyMMAUnit(unit));
+  MMAUnit unit = op.getQkAttr().getUnit();
+  checkKeys(all, k, op.getQkAttr());
+  const ValueRule *value = checkValues(all, v, op.getPvAttr());
   if (!all.hold())
     return std::nullopt;
 
   DecodePlan plan;
   int64_t rows = getRowsOfSequence(op);
   plan.rows = rows > 0 && rows <= 8 ? 8 : 16;
-  plan.terms = qk.getTerms();
-  plan.k = {k.getHeadDim(), k.getFormat().getBlockSize()};
-  plan.v = {v.getHeadDim(), v.getFormat().getBlockSize()};
-  // E2M1 under E4M3 has few exponents, under E8M0 those of f32.
-  MLIRContext *context = op.getContext();
-  if (isWide)
-    plan.weightType = BFloat16Type::get(context);
-  else
-    plan.weightType = Float16Type::get(context);
-  plan.stages = 4;
-  plan.placeShared();
-  assert(plan.shared.bytes <= int64_t(chip.sharedMemory) &&
-         "the largest head_dim has room");
-  return plan;
+  plan.k = getRows(k);
+  plan.v = getRows(v);
+  if (unit == MMAUnit::BlockScaled) {
+    plan.keys = KeyRoute::BlockScaled;
+    plan.terms = op.getQkAttr().getTerms();
+  } else {
+    plan.keys = KeyRoute::Direct;
+    plan.terms = getTerms(getElementType(op.getContext(), unit),
+                          getElementTypeOrSelf(op.getQ().getType()));
+  }
+  plan.values = value->route;
+  plan.weightType = getElementType(op.getContext(), value->unit);
+  for (; plan.rows >= 8; plan.rows /= 2)
+    for (plan.stages = 4; plan.stages >= 2; plan.stages /= 2) {
+      plan.placeShared();
+      if (plan.shared.bytes <= int64_t(chip.sharedMemory))
+        return plan;
+    }
+  all.require(false, "two tiles of 128 tokens take ", plan.shared.bytes,
+              " bytes of shared memory, of which there are ",
+              chip.sharedMemory);
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,6 +250,12 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
 
 int64_t DecodePlan::scoreColumns() const {
   return llvm::alignTo(rows * terms, 16);
+}
+
+int64_t DecodePlan::weightColumns() const {
+  int64_t columns = groups() * rows * (expandsValues() ? 2 : 1);
+  // Eight-bit operands that lie along N have whole pieces of 16 bytes.
+  return llvm::alignTo(columns, 128 / weightBits());
 }
 
 void DecodePlan::placeShared() {
@@ -146,9 +279,12 @@ void DecodePlan::placeShared() {
   shared.queries = place(scoreColumns() * k.rowBytes(), 128);
   shared.queryScales = place(kTileTokens * k.scales(), 128);
   shared.rowFactors = place(rows * 4, 16);
-  shared.weightBytes = weightColumns() * weightDepth() * 2;
-  shared.weights = place(kBuffers * shared.weightBytes, 128);
-  shared.valueScalesOfWarp = groupTokens() * 8;
+  shared.weightBytes = weightColumns() * weightDepth() * weightBits() / 8;
+  // The end of the block keeps the output there.
+  int64_t outputBytes = rows * channelsOfLane() * kTileTokens * 4;
+  shared.weights =
+      place(std::max(kBuffers * shared.weightBytes, outputBytes), 128);
+  shared.valueScalesOfWarp = v.scales() ? groupTokens() * 8 : 0;
   shared.valueScales = place(4 * kBuffers * shared.valueScalesOfWarp, 128);
   shared.maxima = place(4 * rows * 4, 16);
   shared.barriers = place(BarrierRing::getBytes(2 * stages + 4 * kBuffers), 8);

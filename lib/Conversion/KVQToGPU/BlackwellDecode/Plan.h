@@ -5,6 +5,7 @@
 
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "kvq/Support/Chip.h"
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -17,22 +18,46 @@ inline constexpr int64_t kTileTokens = 128;
 /// values and weights.
 inline constexpr int64_t kBuffers = 2;
 
-/// Rows of one side of an FP4 cache in shared memory: the bytes as they are
-/// stored, swizzled as the tensor cores want it.
+/// Rows of one side of a cache in shared memory: the bytes as they are stored,
+/// in panels of up to 128 bytes of each row, swizzled as the tensor cores want
+/// it.
 struct PackedRows {
-  /// Elements of a row, and of them those that share a scale.
+  /// Elements of a row, and of them those that share a scale; 0 without scales.
   int64_t headDim, blockSize;
+  int64_t elementBits;
 
-  int64_t rowBytes() const { return headDim / 2; }
-  /// Pieces of 16 bytes of a row, 2, 4 or 8: the swizzle permutes them.
-  int64_t pieces() const { return rowBytes() / 16; }
+  int64_t rowBytes() const { return headDim * elementBits / 8; }
+  int64_t panelBytes() const { return std::min<int64_t>(rowBytes(), 128); }
+  int64_t panels() const { return rowBytes() / panelBytes(); }
+  /// Pieces of 16 bytes of a panel's row, 2, 4 or 8: the swizzle permutes them.
+  int64_t pieces() const { return panelBytes() / 16; }
   int64_t bytes() const { return kTileTokens * rowBytes(); }
+  /// The distance of panels.
+  int64_t panelSize() const { return kTileTokens * panelBytes(); }
   /// Block scales of a row, which are a byte each.
-  int64_t scales() const { return headDim / blockSize; }
+  int64_t scales() const { return blockSize ? headDim / blockSize : 0; }
   int64_t scaleBytes() const { return kTileTokens * scales(); }
-  /// Rows that lie in 128 bytes; the number of the line says how it is
-  /// swizzled.
-  int64_t rowsOfLine() const { return 128 / rowBytes(); }
+  /// Rows of a panel that lie in 128 bytes; the number of the line says how it
+  /// is swizzled.
+  int64_t rowsOfLine() const { return 128 / panelBytes(); }
+};
+
+/// How keys become the first operand of the scores.
+enum class KeyRoute {
+  /// As they lie, with their block scales; queries are split into terms of
+  /// their format.
+  BlockScaled,
+  /// As they lie; queries are split into terms of their type.
+  Direct
+};
+
+/// How values become the first operand of the output.
+enum class ValueRoute {
+  /// Expanded exactly to 16 bits in tensor memory.
+  ExpandedFP4,
+  ExpandedFP8,
+  /// As they lie.
+  Direct
 };
 
 /// What the types of an operation decide about its kernel.
@@ -41,23 +66,42 @@ struct DecodePlan {
   /// into.
   int64_t rows, terms;
   PackedRows k, v;
-  /// f16 or bf16, which holds the values exactly: the operands of the second
-  /// product.
+  KeyRoute keys;
+  ValueRoute values;
+  /// The operands of the second product: a type that holds the values exactly.
   mlir::FloatType weightType;
 
   /// Stages of the ring of cached rows, a power of two.
   int64_t stages;
 
+  /// Whether there are warps that expand values.
+  bool expandsValues() const { return values != ValueRoute::Direct; }
+
   /// Rows of the second operand of the scores: terms of queries, padded.
   int64_t scoreColumns() const;
 
-  /// Pairs of channels have 128 lanes of tensor memory: `groups` of tokens,
-  /// each with all pairs. See ValueExpansion.cpp.
-  int64_t groups() const { return kTileTokens / (v.headDim / 2); }
+  /// Channels of a lane of the output: two that share a byte or a word of
+  /// 16 bits of the cache (ValueExpansion.cpp), or as many as there are lanes
+  /// too few (DirectValues.cpp).
+  int64_t channelsOfLane() const {
+    return expandsValues() ? 2 : std::max<int64_t>(v.headDim / 128, 1);
+  }
+  /// All channels of a token have 128 lanes or a part of them: `groups` of
+  /// tokens then lie side by side.
+  int64_t groups() const {
+    return kTileTokens / (v.headDim / channelsOfLane());
+  }
   int64_t groupTokens() const { return kTileTokens / groups(); }
   /// The contraction of the second product, and the rows of its weights.
-  int64_t weightDepth() const { return 2 * groupTokens(); }
-  int64_t weightColumns() const { return 2 * groups() * rows; }
+  int64_t weightDepth() const {
+    return groupTokens() * (expandsValues() ? 2 : 1);
+  }
+  int64_t weightColumns() const;
+  int64_t weightBits() const { return weightType.getIntOrFloatBitWidth(); }
+  /// Columns of the output in tensor memory.
+  int64_t outputColumns() const {
+    return weightColumns() * (expandsValues() ? 1 : channelsOfLane());
+  }
 
   /// Offsets in shared memory, in bytes.
   struct Shared {
@@ -73,8 +117,9 @@ struct DecodePlan {
     int64_t bytes;
   } shared;
 
-  /// Makes a plan. Where the kernel does not apply there is none, and `reason`
-  /// says why: "head_dim is 80; 64, 128 and 256 are accepted".
+  /// Makes a plan for an operation whose `qk` is decided. Where the kernel does
+  /// not apply there is none, and `reason` says why: "head_dim is 80; 64, 128
+  /// and 256 are accepted".
   static std::optional<DecodePlan> make(DequantAttentionOp op, const Chip &chip,
                                         std::string &reason);
 

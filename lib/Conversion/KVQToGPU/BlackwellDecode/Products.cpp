@@ -17,9 +17,8 @@ using tcgen05::LayoutAttr;
 using tcgen05::Major;
 using tcgen05::Swizzle;
 
-/// The swizzle whose pattern is as wide as a row.
-static Swizzle getSwizzle(const PackedRows &side) {
-  switch (side.rowBytes()) {
+Swizzle kvq::kernel::getSwizzle(const PackedRows &side) {
+  switch (side.panelBytes()) {
   case 32:
     return Swizzle::B32;
   case 64:
@@ -29,58 +28,85 @@ static Swizzle getSwizzle(const PackedRows &side) {
   }
 }
 
-static Value makeTile(KernelBuilder &b, Type type, Ptr at) {
+Value DecodeKernel::makeTile(Type type, Ptr at) {
   return tcgen05::MakeTileOp::create(b, type, Value(at), Value());
 }
 
-void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
+/// The keys of a tile and the queries, which lie along the contraction.
+std::pair<Value, Value> DecodeKernel::makeScoreOperands(I32 tile) {
   MLIRContext *context = b.getContext();
   Type element = k.getFormat().getElementType();
-  auto scales = tcgen05::ScaleTileType::get(
-      context, kTileTokens, plan.k.scales(), k.getFormat().getScaleType());
-  tcgen05::MMAKind kind = isa<Float8E8M0FNUType>(k.getFormat().getScaleType())
-                              ? tcgen05::MMAKind::MXF4
-                              : tcgen05::MMAKind::MXF4NVF4;
   auto keys = tcgen05::TileType::get(
       context, kTileTokens, plan.k.headDim, element,
       LayoutAttr::get(context, Major::K, getSwizzle(plan.k)));
   auto queries = tcgen05::TileType::get(
       context, plan.scoreColumns(), plan.k.headDim, element,
       LayoutAttr::get(context, Major::K, Swizzle::None));
+  return {makeTile(keys, stage(tile) + plan.shared.k),
+          makeTile(queries, shared(plan.shared.queries))};
+}
 
+void DecodeKernel::multiplyScaledKeys(I32 tile) {
+  Type scaleType = k.getFormat().getScaleType();
+  auto scales = tcgen05::ScaleTileType::get(b.getContext(), kTileTokens,
+                                            plan.k.scales(), scaleType);
+  tcgen05::MMAKind kind = isa<Float8E8M0FNUType>(scaleType)
+                              ? tcgen05::MMAKind::MXF4
+                              : tcgen05::MMAKind::MXF4NVF4;
+  Value keyScales = bufferOf(keyScaleRegion, tile);
+  tcgen05::CopyScalesOp::create(
+      b, makeTile(scales, stage(tile) + plan.shared.kScales), keyScales);
+  auto [keys, queries] = makeScoreOperands(tile);
+  tcgen05::MMABlockScaledOp::create(b, kind, keys, queries, keyScales,
+                                    queryScaleRegion,
+                                    bufferOf(scoreRegion, tile),
+                                    /*accumulate=*/Value(), plan.k.blockSize);
+}
+
+void DecodeKernel::multiplyKeys(I32 tile) {
+  tcgen05::MMAKind kind = plan.k.elementBits == 8 ? tcgen05::MMAKind::F8F6F4
+                                                  : tcgen05::MMAKind::F16;
+  auto [keys, queries] = makeScoreOperands(tile);
+  tcgen05::MMAOp::create(b, kind, keys, queries, bufferOf(scoreRegion, tile));
+}
+
+void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
   filled.wait(tile);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
   b.when(isIssuer, [&] {
-    Ptr from = stage(tile);
-    Value keyScales = bufferOf(keyScaleRegion, tile);
-    tcgen05::CopyScalesOp::create(
-        b, makeTile(b, scales, from + plan.shared.kScales), keyScales);
-    tcgen05::MMABlockScaledOp::create(
-        b, kind, makeTile(b, keys, from + plan.shared.k),
-        makeTile(b, queries, shared(plan.shared.queries)), keyScales,
-        queryScaleRegion, bufferOf(scoreRegion, tile), /*accumulate=*/Value(),
-        k.getFormat().getBlockSize());
+    if (plan.keys == KeyRoute::BlockScaled)
+      multiplyScaledKeys(tile);
+    else
+      multiplyKeys(tile);
     scored.commit(tile);
-    consumed.commit(tile);
+    if (plan.expandsValues())
+      consumed.commit(tile);
   });
 }
 
 void DecodeKernel::issueOutput(I32 tile, Pred isIssuer) {
   MLIRContext *context = b.getContext();
-  auto weights = tcgen05::TileType::get(
+  auto type = tcgen05::TileType::get(
       context, plan.weightColumns(), plan.weightDepth(), plan.weightType,
       LayoutAttr::get(context, Major::MN, Swizzle::None, /*padded=*/false,
                       /*leading=*/128, /*stride=*/plan.weightDepth() * 16));
 
-  expanded.wait(tile);
+  if (plan.expandsValues())
+    expanded.wait(tile);
   weighted.wait(tile);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
   b.when(isIssuer, [&] {
     Ptr at = shared(plan.shared.weights) +
              weighted.buffer(tile) * plan.shared.weightBytes;
-    tcgen05::MMAOp::create(
-        b, tcgen05::MMAKind::F16, bufferOf(valueRegion, tile),
-        makeTile(b, weights, at), outputRegion, Value(tile > 0));
+    Value weights = makeTile(type, at);
+    if (plan.expandsValues()) {
+      tcgen05::MMAOp::create(b, tcgen05::MMAKind::F16,
+                             bufferOf(valueRegion, tile), weights, outputRegion,
+                             Value(tile > 0));
+    } else {
+      multiplyValues(tile, weights);
+      consumed.commit(tile);
+    }
     accumulated.commit(tile);
   });
 }
@@ -88,14 +114,15 @@ void DecodeKernel::issueOutput(I32 tile, Pred isIssuer) {
 void DecodeKernel::issueProducts(Work work) {
   // The elected thread is the same each time.
   Pred isIssuer(b, NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()));
-  auto scales =
-      tcgen05::ScaleTileType::get(b.getContext(), kTileTokens, plan.k.scales(),
-                                  k.getFormat().getScaleType());
-  b.when(isIssuer, [&] {
-    tcgen05::CopyScalesOp::create(
-        b, makeTile(b, scales, shared(plan.shared.queryScales)),
-        queryScaleRegion);
-  });
+  if (plan.keys == KeyRoute::BlockScaled)
+    b.when(isIssuer, [&] {
+      auto scales = tcgen05::ScaleTileType::get(b.getContext(), kTileTokens,
+                                                plan.k.scales(),
+                                                k.getFormat().getScaleType());
+      tcgen05::CopyScalesOp::create(
+          b, makeTile(scales, shared(plan.shared.queryScales)),
+          queryScaleRegion);
+    });
   forTiles(work.count + 1, [&](I32 tile) {
     b.when(tile < work.count, [&] { issueScores(tile, isIssuer); });
     b.when(tile > 0, [&] { issueOutput(tile - 1, isIssuer); });

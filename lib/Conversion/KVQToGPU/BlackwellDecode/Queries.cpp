@@ -1,12 +1,14 @@
-//===- Queries.cpp - Queries as sums of block-scaled terms ----------------===//
+//===- Queries.cpp - Queries as sums of terms of the keys' format ---------===//
 //
-// Both operands of a block-scaled product have block scales, so queries are
-// quantized to the keys' format: a term, then the residual of it, and so on.
-// Terms are further rows of the operand, and the scores their sums.
+// Both operands of the scores have one type, and of a block-scaled product both
+// have block scales, so queries are quantized to the keys' format: a term, then
+// the residual of it, and so on. Terms are further rows of the operand, and the
+// scores their sums.
 //
-// A row is scaled by a power of two first, so that its largest magnitude lies
-// in [1024, 2048): the scales of the first term then are close to the largest
-// that E4M3 has, and those of the last one far from the smallest.
+// A row is scaled by a power of two first, so that its largest magnitude is in
+// the upper part of what the format has, far from the smallest: in [1024, 2048)
+// where E4M3 scales of E2M1 then are close to the largest, and for 16 bits, and
+// in [128, 256) in E4M3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,7 @@ namespace {
 /// A block of a row as the product reads it.
 struct QuantizedBlock {
   SmallVector<I32> words;
+  /// Empty without block scales.
   I32 scale;
   /// What it stands for.
   SmallVector<F32> values;
@@ -53,16 +56,30 @@ static QuantizedBlock quantize(KernelBuilder &b, FloatType scaleType,
   return block;
 }
 
+/// Rounds a block to elements without a scale.
+static QuantizedBlock round(KernelBuilder &b, FloatType element,
+                            ArrayRef<F32> values) {
+  QuantizedBlock block;
+  block.words = encodeElements(b, element, values);
+  block.values = decodeElements(b, element, block.words);
+  return block;
+}
+
 /// Stores a block of quantized values of row `n`, and its scale. The tile is
 /// K-major without a swizzle: pieces of 16 bytes in groups of 8 rows.
 static void storeBlock(KernelBuilder &b, const DecodePlan &plan, Ptr tile,
                        Ptr scales, const QuantizedBlock &stored, I32 n,
                        I32 block) {
   int64_t panel = plan.scoreColumns() * 16;
-  int64_t blockBytes = plan.k.blockSize / 2, blocks = 16 / blockBytes;
-  Ptr to = tile +
-           (n * 16 + (block / blocks) * panel + (block % blocks) * blockBytes);
-  b.storeWords(stored.words, to);
+  ArrayRef<I32> words = stored.words;
+  int64_t bytes = 4 * words.size();
+  for (int64_t at = 0; at < bytes; at += 16) {
+    I32 byte = block * bytes + at;
+    b.storeWords(words.slice(at / 4, std::min<int64_t>(bytes, 16) / 4),
+                 tile + (n * 16 + (byte / 16) * panel + byte % 16));
+  }
+  if (!stored.scale)
+    return;
   // The order of the tensor cores, see `kvq_tcgen05.scale_tile`.
   b.storeBits(
       stored.scale,
@@ -71,10 +88,15 @@ static void storeBlock(KernelBuilder &b, const DecodePlan &plan, Ptr tile,
 }
 
 void DecodeKernel::splitQueries(QueryRows rows) {
-  int64_t blocks = plan.k.scales(), size = plan.k.blockSize;
+  int64_t size = plan.k.scales() ? plan.k.blockSize : 16;
+  int64_t blocks = plan.k.headDim / size;
+  FloatType element = k.getFormat().getElementType();
+  // The exponent of the largest magnitude of a row.
+  int64_t target =
+      plan.keys == KeyRoute::Direct && plan.k.elementBits == 8 ? 7 : 10;
   F32 factor = loadLogitFactor();
   // Whole warps have something to do: a row's blocks are neighbours in one.
-  b.loop(b.thread(), b.i32(plan.rows * blocks), kThreads, [&](I32 item) {
+  b.loop(b.thread(), b.i32(plan.rows * blocks), threads(), [&](I32 item) {
     I32 row = item / blocks, block = item % blocks;
     auto zeros = [&] { return SmallVector<Value>(size, b.f32(0.0)); };
     auto loadRow = [&] {
@@ -97,8 +119,8 @@ void DecodeKernel::splitQueries(QueryRows rows) {
     // The exponents of the largest magnitude and of the factor's inverse. A row
     // of subnormals is scaled as one of the smallest normal numbers.
     I32 exponent = (largest >> 23).max(11).min(254);
-    F32 shift = ((b.i32(127 + 10 + 127) - exponent) << 23).asF32();
-    F32 unshift = ((exponent - 10) << 23).asF32();
+    F32 shift = ((b.i32(127 + target + 127) - exponent) << 23).asF32();
+    F32 unshift = ((exponent - target) << 23).asF32();
     // A row with NaN or infinity has no numbers as its logits.
     F32 rowFactor = (largest >= 0x7f800000)
                         .select(b.f32(std::numeric_limits<double>::quiet_NaN()),
@@ -110,7 +132,10 @@ void DecodeKernel::splitQueries(QueryRows rows) {
     for (F32 &value : values)
       value = value * shift;
     for (int64_t term = 0; term < plan.terms; ++term) {
-      QuantizedBlock stored = quantize(b, k.getFormat().getScaleType(), values);
+      QuantizedBlock stored =
+          plan.keys == KeyRoute::BlockScaled
+              ? quantize(b, k.getFormat().getScaleType(), values)
+              : round(b, element, values);
       storeBlock(b, plan, shared(plan.shared.queries),
                  shared(plan.shared.queryScales), stored,
                  row + term * plan.rows, block);

@@ -2,11 +2,11 @@
 //
 // Four warps; a thread has one token of the tile and all rows. The weight of a
 // logit x, in powers of two, is 2^(x - shift). A row's shift need not be its
-// largest logit, only close enough that weights fit f16 and nothing of
+// largest logit, only close enough that weights fit their type and nothing of
 // consequence vanishes. So it is looked at whether any logit of the tile
-// exceeds its row's shift by more than kSlack, and only then shifts become
-// largest logits, and the sums and the output that there are so far are
-// rescaled.
+// exceeds its row's shift by more than kSlack, and only then shifts are chosen
+// by the largest logits, and the sums and the output that there are so far are
+// rescaled. Shifts are integers, so that weights are rounded alike under all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,14 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Weights are at most 2^kSlack; f16 holds up to 2^15.
+/// Weights are at most 2^kSlack; f16 holds up to 2^15, E4M3 448.
 static constexpr double kSlack = 8;
+
+/// The exponent of the largest weight under a shift that was just chosen. f16
+/// has 14 exponents below 1, E4M3 only 6 before it loses bits.
+static double getFirstExponent(FloatType weightType) {
+  return weightType.getIntOrFloatBitWidth() == 8 ? 6 : 0;
+}
 
 /// The shift of a row without tokens: the least number, so that any logit is
 /// larger, and -infinity less it is -infinity.
@@ -131,45 +137,7 @@ void DecodeKernel::maskLogits(Work work, I32 tile,
 // Shifts
 //===----------------------------------------------------------------------===//
 
-OpFoldResult DecodeKernel::outputColumn(int64_t row) {
-  I32 group = b.thread() / plan.groupTokens();
-  I32 column = group * 16 + row / 8 * 16 * plan.groups();
-  return Value(
-      arith::IndexCastUIOp::create(b, b.getIndexType(), Value(column)));
-}
-
-SmallVector<F32> DecodeKernel::loadOutput(int64_t row) {
-  Value loaded = tcgen05::LoadOp::create(
-      b, VectorType::get(16, b.getF32Type()), tcgen05::AccessShape::S32x32b,
-      outputRegion, outputColumn(row), Value(b.warp()));
-  SmallVector<F32> values;
-  for (int64_t i = 0; i < 16; ++i)
-    values.push_back(b.extractF32(loaded, i));
-  return values;
-}
-
-void DecodeKernel::storeOutput(int64_t row, ArrayRef<F32> values) {
-  Value vector =
-      vector::FromElementsOp::create(b, VectorType::get(16, b.getF32Type()),
-                                     llvm::to_vector_of<Value>(values));
-  tcgen05::StoreOp::create(b, tcgen05::AccessShape::S32x32b, vector,
-                           outputRegion, outputColumn(row), Value(b.warp()));
-}
-
-/// Multiplies the rows of the output so far.
-void DecodeKernel::scaleOutput(ArrayRef<F32> factors) {
-  for (int64_t row = 0; row < plan.rows; row += 8) {
-    SmallVector<F32> values = loadOutput(row);
-    tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
-    for (auto [i, value] : llvm::enumerate(values))
-      value = value * factors[row + i % 8];
-    storeOutput(row, values);
-  }
-  tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);
-  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
-}
-
-/// Makes the largest logits so far the shifts.
+/// Chooses the shifts by the largest logits so far.
 void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
                                RowState &state) {
   Ptr maxima = shared(plan.shared.maxima);
@@ -185,9 +153,11 @@ void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
   syncThreads(b, kBarrier, kSoftmaxThreads);
   SmallVector<F32> factors;
   for (int64_t row = 0; row < plan.rows; ++row) {
-    F32 shift = state.shifts[row];
-    for (int64_t warp = 0; warp < 4; ++warp)
-      shift = shift.max(b.loadF32(maxima + 4 * (warp * plan.rows + row)));
+    F32 largest = b.loadF32(maxima + 4 * row);
+    for (int64_t warp = 1; warp < 4; ++warp)
+      largest = largest.max(b.loadF32(maxima + 4 * (warp * plan.rows + row)));
+    F32 shift = state.shifts[row].max(largest.ceil() -
+                                      getFirstExponent(plan.weightType));
     F32 factor = (state.shifts[row] - shift).exp2();
     state.shifts[row] = shift;
     state.sums[row] = state.sums[row] * factor;
@@ -207,6 +177,8 @@ void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
 /// Stores the weights of the thread's token as rows 2t and 2t + 1 of the
 /// contraction, in the columns of the token's group that have the same parity.
 void DecodeKernel::storeWeights(I32 tile, ArrayRef<F32> weights) {
+  if (!plan.expandsValues())
+    return storeDirectWeights(tile, weights);
   SmallVector<I32> words;
   for (size_t row = 0; row < weights.size(); row += 2)
     words.push_back(

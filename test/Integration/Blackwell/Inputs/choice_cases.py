@@ -2,7 +2,7 @@
 
 import itertools
 
-from decode_domains import DOMAINS, PV, QK, is_legal
+from decode_domains import DOMAINS, PV, QK, SCALED, is_legal
 
 BASE = dict(k_format="nvfp4", v_format="nvfp4", qk="block_scaled, terms = 2", pv="f16",
             k_scale_layout="linear", v_scale_layout="linear", page=64, k_dim=128,
@@ -18,6 +18,16 @@ OPTIONS = [BASE] + [
         {"k_dim": 80, "v_dim": 80}, {"k_dim": 192, "v_dim": 128}, {"page": 24},
         {"page": 4}, {"page": 384}, {"k_scale_layout": "blocked_128x4", "page": 128},
         {"v_scale_layout": "blocked_128x4", "page": 128})
+] + [
+    # The other formats by the size of their rows.
+    {**BASE, f"{side}_format": fmt, {"k": "qk", "v": "pv"}[side]: kind, f"{side}_dim": dim}
+    for side, fmt, kind in (("k", "bf16", "bf16"), ("k", "fp8", "f8"), ("v", "bf16", "bf16"),
+                            ("v", "fp8", "f8"), ("v", "fp8", "f16"))
+    for dim in (64, 128, 256)
+] + [
+    {**BASE, "k_format": fmt, "v_format": fmt, "qk": kind, "pv": kind, "group": 16, **dims}
+    for fmt, kind in (("bf16", "bf16"), ("f16", "f16"), ("fp8", "f8"))
+    for dims in ({}, {"k_dim": 256, "v_dim": 128}, {"k_dim": 256, "v_dim": 256})
 ]
 
 #: All formats and kinds.
@@ -42,7 +52,7 @@ func.func @case{index}(%q: memref<?x1x{group}x{k_dim}xf16>, %k: {k}, %v: {v},
 
 def cache_type(config, side):
     fmt, layout = config[f"{side}_format"], ""
-    if fmt in ("nvfp4", "mxfp4"):
+    if fmt in SCALED:
         layout = ", " + config[f"{side}_scale_layout"]
     return (f"!kvq.cache<{dict(k='key', v='value')[side]}, "
             f"{config['page']}x1x{config[f'{side}_dim']}, {fmt}, "

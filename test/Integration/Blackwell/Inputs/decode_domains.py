@@ -16,6 +16,14 @@ PV = {
     "bf16": ("bf16",), "f16": ("f16",),
 }
 
+#: Those that the kernel for Blackwell's tensor cores multiplies: scores of keys as they
+#: lie, and values as they lie or expanded exactly.
+NATIVE_QK = {**QK, "fp8": ("f8",)}
+NATIVE_PV = {**PV, "nvfp4": ("f16",)}
+SCALED = ("nvfp4", "mxfp4")
+NATIVE_LAYOUTS = {"nvfp4": ("linear", "interleaved_4"), "mxfp4": ("linear",)}
+NATIVE_DIMS = {**dict.fromkeys(QK, (64, 128, 256)), "mxfp4": (128, 256)}
+
 #: A page that holds any sequence of these tests.
 CONTIGUOUS = 5120
 
@@ -91,18 +99,22 @@ def is_native(config):
     """Whether the kernel for Blackwell's tensor cores takes an operation; the
     portable one takes the others."""
     page = config["page"]
-    # (pv, layouts of scales) of values by their format, and head_dims of both sides.
-    values = {"nvfp4": ("f16", ("linear", "interleaved_4")),
-              "mxfp4": ("bf16", ("linear",))}
-    dims = {"nvfp4": (64, 128, 256), "mxfp4": (128, 256)}
     k_format, v_format = config["k_format"], config["v_format"]
-    if not (k_format in dims and v_format in dims):
-        return False
-    pv, layouts = values[v_format]
-    return (config["qk"].startswith("block_scaled")
-            and config["pv"] == pv
-            and config.get("k_scale_layout", "linear") == "linear"
-            and config["v_scale_layout"] in layouts
-            and config["k_dim"] in dims[k_format]
-            and config["v_dim"] in dims[v_format]
+    return (config["qk"] in NATIVE_QK[k_format]
+            and config["pv"] in NATIVE_PV[v_format]
+            and (k_format not in SCALED
+                 or config.get("k_scale_layout", "linear") == "linear")
+            and (v_format not in SCALED
+                 or config["v_scale_layout"] in NATIVE_LAYOUTS[v_format])
+            and config["k_dim"] in NATIVE_DIMS[k_format]
+            and config["v_dim"] in NATIVE_DIMS[v_format]
+            and has_room(config)
             and (page >= 8 and page & (page - 1) == 0 or page % 128 == 0))
+
+
+def has_room(config):
+    """Whether two tiles of keys and values fit shared memory beside the rest."""
+    def row_bits(side):
+        bits = {"nvfp4": 4, "mxfp4": 4, "fp8": 8}.get(config[f"{side}_format"], 16)
+        return bits * config[f"{side}_dim"]
+    return row_bits("k") + row_bits("v") < 2 * 16 * 256

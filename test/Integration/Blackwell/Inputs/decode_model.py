@@ -18,6 +18,18 @@ def largest_power(x):
     return np.exp2(np.frexp(np.where(most == 0, 1, most))[1] - 1)
 
 
+def split_in_type(q, dtype, exponent, terms):
+    """The sum of so many terms of a type, each of what those before it leave of
+    the rows, which are scaled so that their largest magnitudes are 2^exponent
+    to 2^(exponent + 1)."""
+    factor = largest_power(np.asarray(q, np.float64)) / 2.0**exponent
+    rest, total = np.asarray(q, np.float64) / factor, 0.0
+    for _ in range(terms):
+        term = rest.astype(np.float32).astype(dtype).astype(np.float64)
+        rest, total = rest - term, total + term
+    return total * factor
+
+
 def split_terms(q, fmt, terms):
     """The sum of so many terms of a format, each of what those before it leave
     of the rows. A row is first scaled by a power of two so that its largest
@@ -43,12 +55,20 @@ def rounded_query(q, kind, fmt):
     it, beside keys of a format."""
     if kind.startswith("block_scaled"):
         return split_terms(q, fmt, int(kind.rpartition("=")[2]))
-    q = np.asarray(q, np.float64)
     if kind == "f8":
-        factor = largest_power(q) / 256
-        return (q / factor).astype(np.float32).astype(E4M3).astype(np.float64) * factor
+        return split_in_type(q, E4M3, 7, 2)
+    dtype, exact = {"f16": (np.float16, ("float16", "bfloat16")),
+                    "bf16": (ml_dtypes.bfloat16, ("bfloat16",))}[kind]
+    return split_in_type(q, dtype, 10, 1 if q.dtype.name in exact else 2)
+
+
+def round_weights(weights, kind):
+    """P as an MMA kind has it, given with the largest in (1/2, 1]. E4M3 has it
+    times 64 or more, where it has more bits."""
+    if kind == "f8":
+        return (64 * weights).astype(np.float32).astype(E4M3).astype(np.float64) / 64
     dtype = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[kind]
-    return q.astype(dtype).astype(np.float64)
+    return weights.astype(np.float32).astype(dtype).astype(np.float64)
 
 
 def softmax(logits):
