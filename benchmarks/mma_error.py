@@ -1,8 +1,8 @@
 """Measures what each MMA kind adds to the error of a product.
 
 Prints the relative root mean square of rounding a Gaussian operand to f16,
-bf16 and E4M3, of folding NVFP4 values into E4M3, and of the residual of one to
-three terms of NVFP4 and MXFP4. The table in lib/Dialect/KVQ/Analysis/MMARules.cpp
+bf16 and E4M3, of two terms of E4M3, of folding NVFP4 values into E4M3, and of the
+residual of one to three terms of NVFP4 and MXFP4. The table in lib/Dialect/KVQ/Analysis/MMARules.cpp
 states these figures.
 
 Usage: python benchmarks/mma_error.py [--rows N]
@@ -47,6 +47,10 @@ def main():
                                 ("bf16", ml_dtypes.bfloat16, 1),
                                 ("E4M3", ml_dtypes.float8_e4m3fn, 64)):
         print(f"{name:6} {relative(round_to(x, dtype, factor) - x, x):.4%}")
+    residual = x.copy()
+    for _ in range(2):
+        residual -= round_to(residual, ml_dtypes.float8_e4m3fn, 64)
+    print(f"E4M3 terms 2 {relative(residual, x):.4%}")
     stored = quantize(x, 16, "e4m3")
     folded = round_to(stored, ml_dtypes.float8_e4m3fn, 64)
     print(f"NVFP4 folded into E4M3 {relative(folded - stored, stored):.4%}")

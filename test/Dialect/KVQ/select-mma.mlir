@@ -71,6 +71,26 @@ func.func @f16_queries(%q: tensor<3x5x80xf16>, %indptr: tensor<3xi32>,
 
 // -----
 
+// Two terms of E4M3 feed the instruction with fp8 keys as they lie. P in E4M3
+// would be off by more than the bound.
+// CHECK-LABEL: @fp8
+// CHECK: pv = #kvq.mma_kind<f16>
+// CHECK-SAME: qk = #kvq.mma_kind<f8>
+func.func @fp8(%q: tensor<2x1x6x128xbf16>, %k: !kvq.cache<key, 16x3x128, fp8, NHD>,
+    %v: !kvq.cache<value, 16x3x128, fp8, NHD>,
+    %bt: tensor<2x?xi32>, %len: tensor<2xi32>, %scale: f32,
+    %o: tensor<2x1x6x128xbf16>) -> tensor<2x1x6x128xbf16> {
+  // expected-remark @below {{computes qk as f8 (tcgen05.mma.kind::f8f6f4, which adds 0.06% of error) and pv as f16 (mma.sync.m16n8k16.f16, which adds 0.02% of error)}}
+  %0 = kvq.dequant_attention ins(%q : tensor<2x1x6x128xbf16>)
+      caches(%k, %v : !kvq.cache<key, 16x3x128, fp8, NHD>,
+                      !kvq.cache<value, 16x3x128, fp8, NHD>)
+      block_table(%bt : tensor<2x?xi32>) seq_lens(%len : tensor<2xi32>)
+      scale(%scale) outs(%o : tensor<2x1x6x128xbf16>) -> tensor<2x1x6x128xbf16>
+  return %0 : tensor<2x1x6x128xbf16>
+}
+
+// -----
+
 // A format that the table does not know has no tensor-core kind.
 // CHECK-LABEL: @odd_format
 // CHECK: kvq.dequant_attention

@@ -75,6 +75,26 @@ TEST_F(MMARulesTest, BoundsTheError) {
   EXPECT_EQ(chooseMMA("sm_100a", key, 0.01).rule->terms, 2);
 }
 
+/// The kernel with tcgen05 takes the keys that feed it as they lie, and scales
+/// queries so that none overflows.
+TEST_F(MMARulesTest, FeedsTheTensorCores) {
+  for (Type query :
+       {Type(b.getF32Type()), Type(b.getF16Type()), Type(b.getBF16Type())})
+    for (auto [format, unit] :
+         {std::pair("fp8", MMAUnit::F8), std::pair("f16", MMAUnit::F16),
+          std::pair("bf16", MMAUnit::BF16)}) {
+      MMARequest key = request(MMAProduct::QK, format, 128, query);
+      const MMARule *rule = chooseMMA("sm_100a", key, 0.001).rule;
+      ASSERT_NE(rule, nullptr);
+      EXPECT_EQ(rule->unit, unit);
+      EXPECT_EQ(rule->kernel, MMAKernel::Blackwell);
+    }
+  // P in E4M3 is off by more than a percent.
+  MMARequest value = request(MMAProduct::PV, "fp8", 128, b.getF16Type());
+  EXPECT_EQ(chooseMMA("sm_100a", value, 0.01).rule->unit, MMAUnit::F16);
+  EXPECT_EQ(chooseMMA("sm_100a", value, 0.03).rule->unit, MMAUnit::F8);
+}
+
 /// What the kernel for block-scaled scores does not have is told, and computed
 /// by another.
 TEST_F(MMARulesTest, KnowsTheKernels) {

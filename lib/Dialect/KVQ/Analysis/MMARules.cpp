@@ -18,9 +18,10 @@ using namespace kvq;
 // root mean square over Gaussian data. NVFP4 folded into E4M3 is off by another
 // 1.7%, 3.4% in all. The residual of one, two or three NVFP4 terms is 10%, 1.0%
 // and 0.1%; a term of MXFP4, whose scale is a power of two, leaves more: 12%,
-// 1.5% and 0.2%. benchmarks/mma_error.py measures them.
+// 1.5% and 0.2%. Two terms of E4M3 leave 0.06%, and of f16 or bf16 next to
+// nothing. benchmarks/mma_error.py measures them.
 static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
-                        kF8Folded = 0.034;
+                        kF8Folded = 0.034, kF8Twice = 0.0006;
 
 // Rates: dense TFLOP/s of the vendor's data sheet over 2, the number of SMs and
 // the boost clock, rounded to the power of two that the SM is built for.
@@ -75,6 +76,15 @@ static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
   KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 3, RATE, 0.002, KERNEL, \
                    INSTRUCTION, SOURCE)
 
+/// What the kernel for sm_100a multiplies by tcgen05 without block scales. It
+/// has as many terms of the queries as keep the error, which are columns that an
+/// instruction has anyway.
+#define KVQ_TCGEN05(PRODUCTS, UNIT, STORED, RATE, ERROR, INSTRUCTION, SOURCE)  \
+  {"sm_100a",            MMAProducts::PRODUCTS, MMAUnit::UNIT,                 \
+   StoredValues::STORED, 0,                     64,                            \
+   RATE,                 ERROR,                 MMAKernel::Blackwell,          \
+   INSTRUCTION,          SOURCE}
+
 // clang-format off
 static constexpr MMARule rules[] = {
     KVQ_PORTABLE("sm_80", 1024, KVQ_A100),
@@ -90,6 +100,10 @@ static constexpr MMARule rules[] = {
     KVQ_PORTABLE("sm_90a", 2048, KVQ_H100),
     KVQ_E4M3("sm_90a", 4096, "wgmma.m64nNk32.e4m3", KVQ_H100),
 
+    KVQ_TCGEN05(QK, F8, F8, 8192, kF8Twice, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(PV, F8, F8, 8192, kF8, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(QK, F16, F16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
+    KVQ_TCGEN05(QK, BF16, BF16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
     KVQ_PORTABLE("sm_100a", 4096, KVQ_B200),
     KVQ_E4M3("sm_100a", 8192, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
     KVQ_NVFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4nvf4.block16", KVQ_B200),
@@ -104,6 +118,7 @@ static constexpr MMARule rules[] = {
 
 #undef KVQ_PORTABLE
 #undef KVQ_E4M3
+#undef KVQ_TCGEN05
 #undef KVQ_BLOCK_SCALED
 #undef KVQ_NVFP4_TERMS
 #undef KVQ_MXFP4_TERMS
@@ -168,7 +183,8 @@ bool kvq::isApplicable(const MMARule &rule, const MMARequest &request) {
 
 bool kvq::hasKernel(const MMARule &rule, const MMARequest &request) {
   if (rule.kernel == MMAKernel::Blackwell)
-    return request.product == MMAProduct::QK &&
+    return (request.product == MMAProduct::QK ||
+            rule.unit != MMAUnit::BlockScaled) &&
            llvm::is_contained({64, 128, 256}, request.headDim);
   return rule.kernel != MMAKernel::None;
 }
@@ -181,10 +197,11 @@ static bool isExactOperand(const MMARule &rule, const MMARequest &request) {
          (rule.unit == MMAUnit::BF16 && request.queryType.isBF16());
 }
 
-/// Whether queries of a type may exceed what the unit holds. P is at most 1.
+/// Whether queries of a type may exceed what the unit holds, which the kernel
+/// for sm_100a scales them into. P is at most 1.
 static bool mayOverflow(const MMARule &rule, const MMARequest &request) {
   return request.product == MMAProduct::QK && rule.unit == MMAUnit::F16 &&
-         !request.queryType.isF16();
+         !request.queryType.isF16() && rule.kernel != MMAKernel::Blackwell;
 }
 
 double kvq::getError(const MMARule &rule, const MMARequest &request) {

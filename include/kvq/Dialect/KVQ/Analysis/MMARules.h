@@ -56,7 +56,8 @@ enum class MMAKernel {
   None,
   /// The portable kernel, with mma.sync.
   Portable,
-  /// The kernel with tcgen05: scores only, of head_dim 64, 128 and 256.
+  /// The kernel with tcgen05, of head_dim 64, 128 and 256; of block-scaled
+  /// products the scores only.
   Blackwell
 };
 
