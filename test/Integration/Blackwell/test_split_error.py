@@ -1,7 +1,7 @@
 # RUN: %pytest %s
 # REQUIRES: python
-"""What the split of Q into terms of K's format costs, beside computing the whole
-attention in E4M3, against exact attention over the same cache.
+"""What the split of Q into terms of K's format and the rounding of P cost, beside
+computing the whole attention in E4M3, against exact attention over the same cache.
 
 Run with -s to see the table."""
 
@@ -15,7 +15,7 @@ import pytest
 from oracle import formats
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
-from decode_model import attend, attend_in_e4m3, relative, split_terms
+from decode_model import attend, attend_in_e4m3, relative, rounded_query, split_terms
 
 DATA = pathlib.Path(os.environ["KVQ_SOURCE_DIR"]) / "examples/smollm2/data"
 ROWS, TOKENS, DIM = 8, 1000, 128
@@ -69,19 +69,31 @@ FAMILIES = {
 
 def stored(x, fmt):
     """x as a cache of a format gives it back."""
-    has_global = formats.FORMATS[fmt].has_global
-    g = np.float32(np.abs(x).max() / (6 * 448)) if has_global else np.float32(1)
+    largest = {"nvfp4": 6 * 448, "fp8": 448}.get(fmt)
+    g = np.float32(np.abs(x).max() / largest) if largest else np.float32(1)
     x = x.astype(np.float32)
     return formats.dequantize(fmt, *formats.quantize(fmt, x, g), g).astype(np.float64)
 
 
-def errors(family, fmt):
+def block_scaled_paths(q, k, v, scale, fmt):
+    return {f"{terms} terms": attend(split_terms(q, fmt, terms), k, v, scale)
+            for terms in (1, 2, 3)}
+
+
+def type_paths(q, k, v, scale, fmt):
+    """By the kind of P V, of which the first is what keeps V exact."""
+    qk = "f8" if fmt == "fp8" else fmt
+    q = rounded_query(q.astype(np.float32), qk, fmt)
+    return {f"pv = {pv}": attend(q, k, v, scale, pv)
+            for pv in (("f16", "f8") if fmt == "fp8" else (fmt,))}
+
+
+def errors(family, fmt, paths_of):
     """(logits, output) by path, over all attentions of a family together."""
     exact, found = ([], []), {}
     for q, k, v, scale in FAMILIES[family]():
         k, v = stored(k, fmt), stored(v, fmt)
-        paths = {f"{terms} terms": attend(split_terms(q, fmt, terms), k, v, scale)
-                 for terms in (1, 2, 3)}
+        paths = paths_of(q, k, v, scale, fmt)
         paths["E4M3"] = attend_in_e4m3(q, k, v, scale)
         for i, part in enumerate(attend(q, k, v, scale)):
             exact[i].append(part.ravel())
@@ -93,12 +105,29 @@ def errors(family, fmt):
             for name, parts in found.items()}
 
 
+def show(family, fmt, found):
+    for name, (logits, output) in found.items():
+        print(f"{family:18} {fmt:6} {name:9} logits {logits:9.2e} output {output:9.2e}")
+
+
+@pytest.mark.parametrize("fmt", ("fp8", "f16", "bf16"))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_types(family, fmt):
+    found = errors(family, fmt, type_paths)
+    show(family, fmt, found)
+    # f16 and bf16 have 11 and 8 bits for P; two terms of E4M3 have 8 for Q.
+    bounds = {"fp8": {"pv = f16": 2**-8, "pv = f8": 2**-4}, "f16": {"pv = f16": 2**-11},
+              "bf16": {"pv = bf16": 2**-8}}[fmt]
+    for path, bound in bounds.items():
+        assert found[path][1] <= bound
+        assert found[path][1] <= found["E4M3"][1]
+
+
 @pytest.mark.parametrize("fmt", ("nvfp4", "mxfp4"))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_split(family, fmt):
-    found = errors(family, fmt)
-    for name, (logits, output) in found.items():
-        print(f"{family:18} {fmt:6} {name:8} logits {logits:9.2e} output {output:9.2e}")
+    found = errors(family, fmt, block_scaled_paths)
+    show(family, fmt, found)
     terms = {"nvfp4": 2, "mxfp4": 3}[fmt]
     for i in range(2):
         assert found[f"{terms} terms"][i] <= found["E4M3"][i] / 3

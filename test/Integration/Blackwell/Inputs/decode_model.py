@@ -76,10 +76,15 @@ def softmax(logits):
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def attend(q, k, v, scale):
-    """(logits, output) of rows q over all of k and v."""
+def attend(q, k, v, scale, pv="exact"):
+    """(logits, output) of rows q over all of k and v, with P as an MMA kind has
+    it."""
     logits = q @ k.T * scale
-    return logits, softmax(logits) @ v
+    weights = softmax(logits)
+    if pv != "exact":
+        factor = 2 * largest_power(weights)
+        weights = round_weights(weights / factor, pv) * factor
+    return logits, weights @ v
 
 
 def attend_in_e4m3(q, k, v, scale):
