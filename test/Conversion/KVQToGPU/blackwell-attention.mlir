@@ -198,7 +198,7 @@ func.func @wide(%q: memref<?x1x8x128xbf16>, %k: !kvq.cache<key, 16x1x128, bf16, 
 func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, f16, HND>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the keys have the format #kvq.format<nvfp4>, accepted with qk = #kvq.mma_kind<f16> is f16}}
+  // expected-remark @below {{is computed by the portable kernel: the keys have the format #kvq.format<nvfp4>, accepted with qk = #kvq.mma_kind<f16> are fp8 and f16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, f16, HND>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)

@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 from decode_case import DecodeCase
 from decode_domains import (DOMAINS, EVERY_SCHEDULE, NATIVE_DIMS, NATIVE_LAYOUTS, NATIVE_PV,
-                            NATIVE_QK, has_room, is_legal, is_native, schedules)
+                            QK, has_room, is_legal, is_native, schedules)
 from pairs import all_pairs
 
 
@@ -38,14 +38,14 @@ def cases(k_format):
     domains = {
         **DOMAINS,
         "k_format": (k_format,),
-        "qk": NATIVE_QK[k_format],
+        "qk": QK[k_format],
         "k_dim": NATIVE_DIMS[k_format],
         "lengths": ("page", "tile", "long"),
     }
     return all_pairs(domains, is_possible, seed=1)
 
 
-CASES = [case for k_format in NATIVE_QK for case in cases(k_format)]
+CASES = [case for k_format in QK for case in cases(k_format)]
 
 
 def name(case):

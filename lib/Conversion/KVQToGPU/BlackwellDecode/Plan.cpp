@@ -75,7 +75,9 @@ static constexpr ValueRule valueRules[] = {
     {StoredValues::BF16, MMAUnit::BF16, ValueRoute::Direct},
 };
 
-/// The formats of keys that feed a kind of the scores as they lie.
+/// The formats of keys whose scores have a kind. All of them feed the tensor
+/// cores as they lie: fp8 keys never become f16 or bf16, but queries in E4M3
+/// have the bits of those.
 static StoredValues getKeyFormats(MMAUnit unit) {
   switch (unit) {
   case MMAUnit::BlockScaled:
@@ -83,9 +85,9 @@ static StoredValues getKeyFormats(MMAUnit unit) {
   case MMAUnit::F8:
     return StoredValues::F8;
   case MMAUnit::F16:
-    return StoredValues::F16;
+    return StoredValues::F16 | StoredValues::F8;
   case MMAUnit::BF16:
-    return StoredValues::BF16;
+    return StoredValues::BF16 | StoredValues::F8;
   }
   llvm_unreachable("all units are handled");
 }
@@ -104,14 +106,15 @@ static FloatType getElementType(MLIRContext *context, MMAUnit unit) {
   llvm_unreachable("all units are handled");
 }
 
-/// The terms of queries in a type that has no block scales: so many that they
-/// lose nothing, or in E4M3, which has four bits, little.
-static int64_t getTerms(FloatType type, Type query) {
-  if (type.isF16())
+/// The terms of queries in the type of keys without block scales: so many that
+/// they lose nothing, or in E4M3, which has four bits, two, or for a kind of 16
+/// bits the three that have as many as f16.
+static int64_t getTerms(Type key, MMAUnit unit, Type query) {
+  if (key.isF16())
     return query.isF32() ? 2 : 1;
-  if (type.isBF16())
+  if (key.isBF16())
     return query.isBF16() ? 1 : 2;
-  return 2;
+  return unit == MMAUnit::F8 ? 2 : 3;
 }
 
 /// "is a", "are a, b and c".
@@ -227,7 +230,7 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
     plan.terms = op.getQkAttr().getTerms();
   } else {
     plan.keys = KeyRoute::Direct;
-    plan.terms = getTerms(getElementType(op.getContext(), unit),
+    plan.terms = getTerms(k.getFormat().getElementType(), unit,
                           getElementTypeOrSelf(op.getQ().getType()));
   }
   plan.values = value->route;

@@ -9,16 +9,15 @@ from oracle import formats
 QK = {
     **dict.fromkeys(("nvfp4", "mxfp4"),
                     tuple(f"block_scaled, terms = {n}" for n in (1, 2, 3))),
-    "fp8": ("f8", "f16"), "bf16": ("bf16",), "f16": ("f16",),
+    "fp8": ("f8", "f16", "bf16"), "bf16": ("bf16",), "f16": ("f16",),
 }
 PV = {
     "nvfp4": ("f16", "bf16", "f8"), "mxfp4": ("bf16",), "fp8": ("f16", "bf16", "f8"),
     "bf16": ("bf16",), "f16": ("f16",),
 }
 
-#: Those that the kernel for Blackwell's tensor cores multiplies: scores of keys as they
-#: lie, and values as they lie or expanded exactly.
-NATIVE_QK = {**QK, "fp8": ("f8",)}
+#: The kinds of P V that the kernel for Blackwell's tensor cores has, of values as they
+#: lie or expanded exactly.
 NATIVE_PV = {**PV, "nvfp4": ("f16",)}
 SCALED = ("nvfp4", "mxfp4")
 NATIVE_LAYOUTS = {"nvfp4": ("linear", "interleaved_4"), "mxfp4": ("linear",)}
@@ -100,7 +99,7 @@ def is_native(config):
     portable one takes the others."""
     page = config["page"]
     k_format, v_format = config["k_format"], config["v_format"]
-    return (config["qk"] in NATIVE_QK[k_format]
+    return (config["qk"] in QK[k_format]
             and config["pv"] in NATIVE_PV[v_format]
             and (k_format not in SCALED
                  or config.get("k_scale_layout", "linear") == "linear")

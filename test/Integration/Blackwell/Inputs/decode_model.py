@@ -55,8 +55,8 @@ def rounded_query(q, kind, fmt):
     it, beside keys of a format."""
     if kind.startswith("block_scaled"):
         return split_terms(q, fmt, int(kind.rpartition("=")[2]))
-    if kind == "f8":
-        return split_in_type(q, E4M3, 7, 2)
+    if fmt == "fp8":
+        return split_in_type(q, E4M3, 7, 2 if kind == "f8" else 3)
     dtype, exact = {"f16": (np.float16, ("float16", "bfloat16")),
                     "bf16": (ml_dtypes.bfloat16, ("bfloat16",))}[kind]
     return split_in_type(q, dtype, 10, 1 if q.dtype.name in exact else 2)
