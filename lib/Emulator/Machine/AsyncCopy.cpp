@@ -5,6 +5,7 @@
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/MBarrier.h"
 #include "kvq/Emulator/Machine/Memory.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kvq::emu;
@@ -61,6 +62,12 @@ static bool fireArrives(Warp &warp) {
     ++queue.firstSequence;
   }
   return any;
+}
+
+bool AsyncCopyQueue::isSettled() const {
+  auto isDone = [](const auto &item) { return item.done; };
+  return arrives.empty() && llvm::all_of(copies, isDone) &&
+         llvm::all_of(work, isDone);
 }
 
 bool kvq::emu::advanceAsyncCopies(Warp &warp, bool all) {

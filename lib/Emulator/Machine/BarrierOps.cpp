@@ -139,6 +139,7 @@ static void clusterArrive(Warp &warp, const Op &op, LaneMask lanes) {
       warp.launch.races.publish(warp, lanes, cluster.published);
   }
   cluster.arrived += static_cast<unsigned>(llvm::popcount(lanes));
+  warp.launch.progress();
   completeClusterBarrier(cluster);
 }
 

@@ -71,6 +71,7 @@ void Cta::arrive(Warp &warp, const Op &op, unsigned number,
                               "a multiple of the warp size",
                               number, expectedThreads),
                 true);
+  launch.progress();
   barrier.inUse = true;
   barrier.expected = expected;
   barrier.lanes[warp.index] |= lanes;

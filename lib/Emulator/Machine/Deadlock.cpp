@@ -4,6 +4,7 @@
 #include "kvq/Emulator/Machine/MBarrier.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 
 using namespace kvq::emu;
 
@@ -34,8 +35,11 @@ static void describeWait(llvm::raw_ostream &os, const Cta &cta,
     if (group.timedOut || group.polls) {
       os << "poll ";
       describeMBarrier(os, cta.cluster, group);
+    } else if (group.watch && group.watch->read) {
+      os << "repeat themselves, reading "
+         << llvm::format_hex(group.watch->address, 10);
     } else {
-      os << "run without getting anywhere";
+      os << "repeat themselves";
     }
     break;
   case Wait::WarpSync:
@@ -58,6 +62,15 @@ static void describeWait(llvm::raw_ostream &os, const Cta &cta,
   }
 }
 
+/// The instruction that says where a group is.
+static const Op &placeOf(const Program &program, const Group &group) {
+  if (group.op)
+    return *group.op;
+  if (group.watch && group.watch->read)
+    return *group.watch->read;
+  return program.ops[std::min<size_t>(group.pc, program.ops.size() - 1)];
+}
+
 void Launch::reportDeadlock(Cluster &cluster) {
   std::string text = "nothing can run any more:";
   llvm::raw_string_ostream os(text);
@@ -76,14 +89,13 @@ void Launch::reportDeadlock(Cluster &cluster) {
         os << "\n    CTA " << cta->linear << " warp " << warp->index
            << " threads " << llvm::format_hex(group.lanes, 10) << ' ';
         describeWait(os, *cta, group);
-        if (group.op)
-          os << " at line " << group.op->line << " ('" << group.op->oneLine()
-             << "')";
+        const Op &place = placeOf(program, group);
+        os << " at line " << place.line << " ('" << place.oneLine() << "')";
       }
   if (listed > 64)
     os << "\n    and " << listed - 64 << " more";
-  if (first && firstGroup->op) {
-    first->report(FindingKind::Deadlock, *firstGroup->op,
+  if (first) {
+    first->report(FindingKind::Deadlock, placeOf(program, *firstGroup),
                   llvm::countr_zero(firstGroup->lanes), 0, text, true);
     return;
   }

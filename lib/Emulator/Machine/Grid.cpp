@@ -50,7 +50,16 @@ Grid::Grid(GlobalMemory &memory, const Options &options, const Program &program,
     : memory(memory), options(options), program(program), config(config),
       clusterShape(clusterShape),
       numClusters(config.grid.volume() / clusterShape.volume()),
-      numWorkers(countWorkers(options, program, numClusters)) {}
+      numWorkers(countWorkers(options, program, numClusters)),
+      idleAt(numWorkers) {}
+
+bool Grid::isDeadlocked(uint64_t progressSeen) const {
+  return progress.load() == progressSeen &&
+         llvm::all_of(idleAt, [&](const std::atomic<uint64_t> &at) {
+           uint64_t seen = at.load();
+           return seen == progressSeen || seen == noCluster;
+         });
+}
 
 std::optional<uint64_t> Grid::takeCluster() {
   if (isAborted() || firstFailed.load() != none)
@@ -126,7 +135,7 @@ Report Grid::run() {
   memory.beginLaunch();
   std::vector<std::unique_ptr<Launch>> workers;
   for (unsigned i = 0; i < numWorkers; ++i)
-    workers.push_back(std::make_unique<Launch>(*this, /*first=*/i == 0));
+    workers.push_back(std::make_unique<Launch>(*this, i));
   std::vector<llvm::thread> threads;
   for (unsigned i = 1; i < numWorkers; ++i)
     threads.emplace_back([&, i] { workers[i]->run(); });

@@ -13,7 +13,7 @@ using namespace kvq::emu;
 /// Operations of a warp's turn in the ordered schedules, and of one that has
 /// only polled before.
 static constexpr uint64_t turnLength = 2048, shortTurnLength = 128;
-Launch::Launch(Grid &grid, bool isFirst)
+Launch::Launch(Grid &grid, unsigned worker)
     : memory(grid.memory), options(grid.options), program(grid.program),
       config(grid.config), clusterShape(grid.clusterShape),
       arguments(config.arguments),
@@ -23,7 +23,7 @@ Launch::Launch(Grid &grid, bool isFirst)
                                         config.dynamicSharedBytes)),
       checkRaces(options.checks.races),
       checkWritten(options.checks.uninitialized),
-      checkProtocol(options.checks.protocol), grid(grid), isFirst(isFirst),
+      checkProtocol(options.checks.protocol), grid(grid), worker(worker),
       generator(options.schedule.seed) {
   if (options.perturb)
     perturbation = num::Perturbation{*options.perturb};
@@ -52,6 +52,7 @@ void Launch::forgetAllocations() {
 }
 
 void Launch::print(Cluster &cluster, llvm::StringRef text) {
+  progress();
   grid.print(cluster.linear, cluster.result, text);
 }
 
@@ -118,7 +119,7 @@ void Launch::retire() {
   }
   if (any)
     progress();
-  if (isFirst && options.progress && grid.steps >= nextProgressReport) {
+  if (worker == 0 && options.progress && grid.steps >= nextProgressReport) {
     nextProgressReport = grid.steps + (1 << 20);
     options.progress(grid.finishedCtas, config.grid.volume());
   }
@@ -174,28 +175,57 @@ bool Launch::advanceAll(Cluster &cluster) {
     for (const auto &warp : cta->warps) {
       // Work that completed since may have woken someone.
       advanced |= warp->isRunnable();
-      advanced |= advanceAsyncCopies(*warp, /*all=*/true);
+      if (advanceAsyncCopies(*warp, /*all=*/true)) {
+        advanced = true;
+        progress();
+      }
     }
   return advanced;
 }
 
+/// Whether all threads of the cluster wait, or repeat themselves, and no work
+/// is under way that may change that.
+bool Launch::repeats(const Cluster &cluster) const {
+  if (!watches())
+    return false;
+  uint64_t now = epoch();
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps) {
+      if (!warp->asyncCopies.isSettled())
+        return false;
+      for (const Group &group : warp->getGroups())
+        if (group.wait == Wait::None &&
+            !(group.watch && group.watch->repeats(group, now)))
+          return false;
+    }
+  return true;
+}
+
 /// A cluster in which nothing can run: completes its asynchronous work, else
-/// lets waits time out, else reports a deadlock.
+/// lets waits time out.
 void Launch::unblock(Cluster &cluster) {
   enter(&cluster);
-  if (advanceAll(cluster) || cluster.isDone())
-    return;
+  if (!advanceAll(cluster) && !cluster.isDone())
+    timeOut(cluster);
+}
+
+/// Nothing but time can help the cluster: lets waits time out, and reports a
+/// deadlock where that has not helped for long.
+void Launch::timeOut(Cluster &cluster) {
+  enter(&cluster);
   if (!cluster.idleTimeouts)
     cluster.globalAccesses = countGlobalAccesses(cluster);
   bool any = false;
   for (const auto &cta : cluster.ctas)
-    for (const auto &warp : cta->warps)
+    for (const auto &warp : cta->warps) {
+      any |= warp->isRunnable();
       any |= warp->wake([](Group &group) {
         if (group.wait != Wait::MBarrier)
           return false;
         group.timedOut = true;
         return true;
       });
+    }
   ++cluster.idleTimeouts;
   // Who looks at global memory between waits may see what another cluster
   // writes: see waitForOthers.
@@ -217,10 +247,13 @@ uint64_t Launch::runTurn(Cluster &cluster) {
     return executed;
   if (!executed)
     unblock(cluster);
-  else if (progressCount == before)
+  else if (progressCount == before) {
     // Everything that runs only polls: what it polls for may come from
     // asynchronous work.
     advanceAll(cluster);
+    if (repeats(cluster))
+      timeOut(cluster);
+  }
   return executed;
 }
 
@@ -228,21 +261,31 @@ void Launch::account(Cluster &cluster, uint64_t executed,
                      uint64_t progressBefore) {
   cluster.steps += executed;
   grid.steps.fetch_add(executed, std::memory_order_relaxed);
-  if (progressCount == progressBefore)
+  if (progressCount == progressBefore) {
+    ++quietTurns;
     return;
+  }
+  quietTurns = 0;
   cluster.idleTimeouts = 0;
-  grid.progress.fetch_add(1, std::memory_order_relaxed);
+  grid.progress.fetch_add(1);
+}
+
+bool Launch::allIdle() const {
+  return llvm::all_of(resident, [](const auto &c) { return c->isIdle(); });
 }
 
 /// Nothing that this worker has can go on by itself.
 void Launch::waitForOthers() {
-  uint64_t epoch = grid.progress;
-  if (!isIdle || epoch != idleSince) {
-    idleSince = epoch;
-    if (!isIdle)
-      ++grid.idleWorkers;
-    isIdle = true;
-  } else if (grid.idleWorkers == grid.numWorkers) {
+  uint64_t seen = grid.progress;
+  if (seen != idleSince) {
+    // Others have done something since: what they wrote may help.
+    idleSince = seen;
+    for (const auto &cluster : resident)
+      cluster->idleTimeouts = 0;
+    return;
+  }
+  grid.noteIdle(worker, seen);
+  if (grid.isDeadlocked(seen)) {
     Cluster &cluster = *resident.front();
     enter(&cluster);
     reportDeadlock(cluster);
@@ -264,13 +307,10 @@ void Launch::runInOrder() {
     if (limitsReached())
       return;
     retire();
-    if (progressCount != progressBefore) {
-      if (isIdle)
-        --grid.idleWorkers;
-      isIdle = false;
-    } else if (!admitCluster() && !resident.empty()) {
+    if (progressCount == progressBefore && !admitCluster() &&
+        !resident.empty()) {
       // What is polled may come from a cluster of another worker.
-      if (llvm::all_of(resident, [](const auto &c) { return c->isIdle(); }))
+      if (allIdle())
         waitForOthers();
       else if (grid.numWorkers > 1)
         std::this_thread::yield();
@@ -300,8 +340,7 @@ void Launch::runAtRandom() {
       for (const auto &cluster : resident)
         if (!cluster->result.failed)
           unblock(*cluster);
-      bool idle =
-          llvm::all_of(resident, [](const auto &c) { return c->isIdle(); });
+      bool idle = allIdle();
       retire();
       if (idle && !resident.empty() && !admitCluster())
         waitForOthers();
@@ -321,6 +360,12 @@ void Launch::runAtRandom() {
       return;
     retire();
     if (progressCount == progressBefore) {
+      for (const auto &cluster : resident)
+        if (!cluster->result.failed && repeats(*cluster))
+          timeOut(*cluster);
+      retire();
+      if (!resident.empty() && allIdle() && !admitCluster())
+        waitForOthers();
       if (++sinceAdmission > 64) {
         admitCluster();
         sinceAdmission = 0;
@@ -340,6 +385,5 @@ void Launch::run() {
     runInOrder();
   for (const auto &cluster : resident)
     finish(*cluster, /*completed=*/false);
-  if (!isIdle)
-    ++grid.idleWorkers;
+  grid.noteIdle(worker, Grid::noCluster);
 }

@@ -65,6 +65,8 @@ static void store(Warp &warp, const Op &op, LaneMask lanes) {
   const uint64_t *src[8];
   for (unsigned k = 0; k < op.count; ++k)
     src[k] = warp.values(op.src(k));
+  // Nobody else sees a thread's local memory.
+  bool visible = false;
   for (LaneMask rest = lanes; rest; rest &= rest - 1) {
     unsigned i = llvm::countr_zero(rest);
     Location location;
@@ -77,6 +79,7 @@ static void store(Warp &warp, const Op &op, LaneMask lanes) {
       return;
     }
     counter.add(location, bytes);
+    visible |= location.space != Space::Local;
     if (op.order != MemoryOrder::Weak && warp.launch.checkRaces)
       warp.launch.races.release(warp, i,
                                 reinterpret_cast<uint64_t>(location.host),
@@ -99,7 +102,8 @@ static void store(Warp &warp, const Op &op, LaneMask lanes) {
     for (unsigned k = 0; k < op.count; ++k)
       writeBytes(location.host + k * element, src[k][i], element);
   }
-  warp.launch.progress();
+  if (visible)
+    warp.launch.progress();
 }
 
 static void nothing(Warp &, const Op &, LaneMask) {}

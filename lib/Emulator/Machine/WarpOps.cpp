@@ -83,6 +83,7 @@ void match(Warp &warp, const Op &op, LaneMask lanes) {
 }
 
 void activeMask(Warp &warp, const Op &op, LaneMask lanes) {
+  ++warp.oracles;
   uint64_t *d = warp.destination(op.dst());
   forLanes(lanes, [&](unsigned i) { d[i] = lanes; });
 }

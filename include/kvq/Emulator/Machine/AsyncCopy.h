@@ -85,6 +85,8 @@ struct AsyncCopyQueue {
   bool empty() const {
     return copies.empty() && arrives.empty() && work.empty();
   }
+  /// Whether none of it has yet to take effect.
+  bool isSettled() const;
 };
 
 /// Moves the bytes of all copies of a warp, or of a random part of them, and

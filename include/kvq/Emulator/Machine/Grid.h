@@ -78,16 +78,24 @@ public:
   /// Warp instructions of all workers.
   std::atomic<uint64_t> steps{0};
   std::atomic<uint64_t> finishedCtas{0};
-  /// Grows whenever a cluster does something that another may wait for.
-  std::atomic<uint64_t> progress{0};
-  /// Workers with nothing to do but to wait for others.
-  std::atomic<unsigned> idleWorkers{0};
+  /// Grows whenever a cluster does something that another may wait for. Not 0,
+  /// which stands for a worker that has not been idle.
+  std::atomic<uint64_t> progress{1};
+  /// A worker has found that its clusters can only wait for others, after it
+  /// had seen `progress` at that value; or it has no cluster left.
+  void noteIdle(unsigned worker, uint64_t progressSeen) {
+    idleAt[worker].store(progressSeen);
+  }
+  static constexpr uint64_t noCluster = std::numeric_limits<uint64_t>::max();
+  /// Whether all workers have, and nothing has happened since.
+  bool isDeadlocked(uint64_t progressSeen) const;
 
 private:
   static constexpr uint64_t none = std::numeric_limits<uint64_t>::max();
   void fold(ClusterResult &result);
   void show(llvm::StringRef text);
 
+  std::vector<std::atomic<uint64_t>> idleAt;
   std::atomic<uint64_t> nextCluster{0};
   std::atomic<uint64_t> firstFailed{none};
   /// What clusters before the failed one may still run.

@@ -16,7 +16,7 @@ namespace kvq::emu {
 /// The clusters that one worker thread runs.
 class Launch {
 public:
-  Launch(Grid &grid, bool isFirst);
+  Launch(Grid &grid, unsigned worker);
 
   /// Runs clusters of the grid until none is left.
   void run();
@@ -40,6 +40,13 @@ public:
   void print(Cluster &cluster, llvm::StringRef text);
   /// Called by everything that another thread may be waiting to see.
   void progress() { ++progressCount; }
+  /// Changes whenever anything was written that a thread might read.
+  uint64_t epoch() const {
+    return progressCount + grid.progress.load(std::memory_order_seq_cst);
+  }
+  /// Whether nothing has been written for so long that threads may be spinning
+  /// for nothing.
+  bool watches() const { return quietTurns >= 64; }
 
   GlobalMemory &memory;
   const Options &options;
@@ -66,21 +73,26 @@ private:
   uint64_t runTurn(Cluster &cluster);
   void account(Cluster &cluster, uint64_t executed, uint64_t progressBefore);
   bool advanceAll(Cluster &cluster);
+  bool repeats(const Cluster &cluster) const;
   void unblock(Cluster &cluster);
+  void timeOut(Cluster &cluster);
+  bool allIdle() const;
   void waitForOthers();
   void reportDeadlock(Cluster &cluster);
   bool limitsReached();
   void retire();
   void finish(Cluster &cluster, bool completed);
 
-  const bool isFirst;
+  const unsigned worker;
   std::list<std::unique_ptr<Cluster>> resident;
   Cluster *current = nullptr;
   std::mt19937_64 generator;
   bool stop = false;
-  bool isIdle = false;
+  /// The grid's progress at which its clusters were last found idle.
   uint64_t idleSince = 0;
   uint64_t progressCount = 0;
+  /// Turns in a row in which nothing was written.
+  uint64_t quietTurns = 0;
   uint64_t nextProgressReport = 0;
 };
 

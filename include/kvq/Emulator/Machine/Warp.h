@@ -12,6 +12,7 @@
 
 #include "kvq/Emulator/Machine/AsyncCopy.h"
 #include "kvq/Emulator/Machine/Program.h"
+#include "kvq/Emulator/Machine/SpinWatch.h"
 #include "kvq/Emulator/Machine/VectorClock.h"
 #include "kvq/Emulator/PTX/Instruction.h"
 #include "llvm/ADT/SmallVector.h"
@@ -85,6 +86,8 @@ struct Group {
   /// Runs on, but `key`, `value` and `op` say what its last test of an mbarrier
   /// did not find complete.
   bool polls = false;
+  /// Whether it gets anywhere; null until nothing else does.
+  std::shared_ptr<SpinWatch> watch;
 };
 
 /// What a thread returns to.
@@ -248,6 +251,9 @@ public:
   WarpgroupQueue warpgroup;
   /// Operations so far, for the clocks.
   uint64_t executed = 0;
+  /// Reads of what changes although nobody writes it: clocks, and which threads
+  /// happen to run together.
+  uint64_t oracles = 0;
   /// Adds what the warp has counted.
   void addCountsTo(InstructionCounts &total) const;
   /// The cluster barrier's phase, plus 1, that a thread has yet to wait for.
@@ -258,9 +264,13 @@ public:
   void refreshClocks();
 
 private:
+  friend class SpinWatch;
+  void setSpecialRegisters();
   LaneMask nonZeroLanes(const Operand &operand) const;
   bool selectGroup();
-  void storeGroup();
+  /// Puts the group that ran back; null if it is no more.
+  Group *storeGroup();
+  void noteRead(const Op &op, LaneMask lanes);
   void useFrame(const Frame &newFrame);
   void mergeGroups();
   void retryWarpSync();
@@ -280,6 +290,10 @@ private:
   bool timeout = false;
   LaneMask exited = 0;
   const Op *runningOp = nullptr;
+  /// While groups are watched: the last read of the one that runs.
+  bool watches = false;
+  const Op *readOp = nullptr;
+  uint64_t readAddress = 0;
   /// Warp and thread instructions by Op::countKind.
   std::vector<std::array<uint64_t, 2>> counts;
   llvm::SmallVector<Group, 8> groups;
