@@ -125,7 +125,7 @@ void AttentionArguments::whenRows(function_ref<void(QueryRows)> body) {
               [&](I32 sequence, ValueRange values) -> SmallVector<Value> {
                 I32 begin = loadStart(sequence), end = loadStart(sequence + 1);
                 Pred isGood = (begin >= 0) & (begin <= end) & (end <= total);
-                b.when(!isGood & isFirst, [&] {
+                b.when(isGood.negate() & isFirst, [&] {
                   b.fail(KVQ_RUNTIME_QO_INDPTR, (sequence + 1).extend(),
                          end.extend(), total.extend() + 1);
                 });

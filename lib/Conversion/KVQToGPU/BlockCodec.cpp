@@ -118,7 +118,8 @@ static Numbers getNumbers(KernelBuilder &b, KVFormatInterface format,
                           const PackedValues &values, F32 globalScale) {
   F32 largest = getLargestOrNaN(b, values);
   Numbers numbers;
-  numbers.isSpecial = !(largest < std::numeric_limits<double>::infinity());
+  numbers.isSpecial =
+      (largest < std::numeric_limits<double>::infinity()).negate();
   SmallVector<Type> types(values.words.size(), b.getI32Type());
   types.push_back(b.getF32Type());
   SmallVector<Value> results = b.choose(

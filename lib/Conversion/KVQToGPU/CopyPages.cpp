@@ -98,7 +98,7 @@ void kvq::kernel::emitKernel(CopyPagesOp op, OpBuilder &host,
       I64 ours = source.loadGlobalScale().bits().extendUnsigned();
       I64 theirs = dest.loadGlobalScale().bits().extendUnsigned();
       Pred isSame = ours == theirs;
-      b.when(!isSame, [&] {
+      b.when(isSame.negate(), [&] {
         b.fail(KVQ_RUNTIME_GLOBAL_SCALES_DIFFER, b.i64(0), ours, theirs);
       });
       good = good & isSame;

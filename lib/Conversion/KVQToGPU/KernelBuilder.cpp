@@ -405,6 +405,6 @@ Pred KernelBuilder::checkRange(KVQRuntimeErrorKind kind, I64 index, I64 value,
                                I64 limit) {
   // An unsigned comparison finds negative values too.
   Pred good = value.isBelow(limit);
-  when(!good, [&] { fail(kind, index, value, limit); });
+  when(good.negate(), [&] { fail(kind, index, value, limit); });
   return good;
 }

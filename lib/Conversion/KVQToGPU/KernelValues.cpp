@@ -19,7 +19,7 @@ Pred Pred::operator|(Pred other) const {
   return {*b, b->createOrFold<arith::OrIOp>(v, other.v)};
 }
 
-Pred Pred::operator!() const {
+Pred Pred::negate() const {
   return {*b, b->createOrFold<arith::XOrIOp>(v, b->pred(true))};
 }
 

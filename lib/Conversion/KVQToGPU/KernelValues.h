@@ -47,13 +47,14 @@ protected:
   mlir::Value v;
 };
 
-/// A truth value. `&` and `|` evaluate both sides.
+/// A truth value. `&` and `|` evaluate both sides; `!` asks whether there is
+/// one.
 class Pred : public Operand {
 public:
   using Operand::Operand;
   Pred operator&(Pred other) const;
   Pred operator|(Pred other) const;
-  Pred operator!() const;
+  Pred negate() const;
 
   /// this ? a : b, of two values of one type.
   template <typename T>
