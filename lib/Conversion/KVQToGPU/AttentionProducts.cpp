@@ -1,7 +1,7 @@
 //===- AttentionProducts.cpp - Operands of the portable attention ---------===//
 
 #include "AttentionProducts.h"
-#include "OperandTile.h"
+#include "StoredTile.h"
 #include "kvq/Dialect/KVQ/Analysis/MMARules.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -35,23 +35,47 @@ Products Products::get(DequantAttentionOp op) {
   return products;
 }
 
-int64_t kvq::kernel::getSharedBytes(DequantAttentionOp op,
-                                    const Products &products, int64_t warps) {
-  int64_t tokens = warps * kTokensOfWarp;
+int64_t kvq::kernel::getOperandBytes(DequantAttentionOp op,
+                                     const Products &products, BlockSize size) {
+  int64_t tokens = size.tokensOfTile();
   int64_t d = op.getKCache().getType().getHeadDim();
   int64_t dv = op.getVCache().getType().getHeadDim();
-  int64_t rowStatistics = 2 * warps * kQueryRowsOfBlock * 4;
-  return OperandTile::getBytes(kQueryRowsOfBlock, d, products.qTerms) +
-         OperandTile::getBytes(tokens, d, products.kTerms) +
-         OperandTile::getBytes(tokens, dv, 1) +
-         OperandTile::getBytes(kQueryRowsOfBlock, tokens, products.pTerms) +
-         rowStatistics;
+  return std::max(OperandTile::getBytes(tokens, d, products.kTerms),
+                  OperandTile::getBytes(tokens, dv, 1));
 }
 
-int64_t kvq::kernel::getWarps(DequantAttentionOp op, const Products &products,
-                              const Chip &chip) {
-  for (int64_t warps : {4, 2, 1})
-    if (getSharedBytes(op, products, warps) <= int64_t(chip.sharedMemory))
-      return warps;
-  return 0;
+int64_t kvq::kernel::getSharedBytes(DequantAttentionOp op,
+                                    const Products &products, BlockSize size) {
+  int64_t tokens = size.tokensOfTile();
+  CacheType k = op.getKCache().getType(), v = op.getVCache().getType();
+  int64_t rowStatistics = 2 * size.warps * kQueryRowsOfBlock * 4;
+  return OperandTile::getBytes(kQueryRowsOfBlock, k.getHeadDim(),
+                               products.qTerms) +
+         getOperandBytes(op, products, size) +
+         OperandTile::getBytes(kQueryRowsOfBlock, tokens, products.pTerms) +
+         rowStatistics + TilePages::getBytes(tokens) +
+         StoredTile::getBytes(k, tokens, size.buffers) +
+         StoredTile::getBytes(v, tokens, size.buffers);
+}
+
+/// Blocks that a multiprocessor has shared memory for. It has, and each block
+/// takes, 1 KiB more than a block may ask for.
+static int64_t getBlocksOfProcessor(int64_t sharedBytes, const Chip &chip) {
+  return (chip.sharedMemory + 1024) / (sharedBytes + 1024);
+}
+
+std::optional<BlockSize> BlockSize::get(DequantAttentionOp op,
+                                        const Products &products,
+                                        const Chip &chip) {
+  auto countBlocks = [&](BlockSize size) {
+    return getBlocksOfProcessor(getSharedBytes(op, products, size), chip);
+  };
+  for (int64_t warps : {4, 2, 1}) {
+    int64_t withOne = countBlocks({warps, 1});
+    if (withOne == 0)
+      continue;
+    bool areTwo = countBlocks({warps, 2}) >= std::min<int64_t>(withOne, 2);
+    return BlockSize{warps, areTwo ? 2 : 1};
+  }
+  return std::nullopt;
 }

@@ -24,14 +24,30 @@ struct Products {
   static Products get(DequantAttentionOp op);
 };
 
-/// The shared memory of a block of `warps` warps, in bytes.
-int64_t getSharedBytes(DequantAttentionOp op, const Products &products,
-                       int64_t warps);
+/// The size of a block.
+struct BlockSize {
+  int64_t warps;
+  /// Tiles whose stored bytes are in shared memory at a time: with two a tile
+  /// is copied while all of the one before is computed with, with one while it
+  /// is multiplied.
+  int64_t buffers;
 
-/// The number of warps of a block: as many of 4, 2 and 1 as a chip has shared
-/// memory for; 0 if there is not enough for one.
-int64_t getWarps(DequantAttentionOp op, const Products &products,
-                 const Chip &chip);
+  int64_t tokensOfTile() const { return warps * kTokensOfWarp; }
+
+  /// The largest for which the chip has shared memory: of 4, 2 or 1 warps, and
+  /// with two buffers unless one lets two blocks share a multiprocessor.
+  /// Nothing if there is not enough for one warp.
+  static std::optional<BlockSize>
+  get(DequantAttentionOp op, const Products &products, const Chip &chip);
+};
+
+/// Where the tile of K's operands and that of V's lie, one after the other.
+int64_t getOperandBytes(DequantAttentionOp op, const Products &products,
+                        BlockSize size);
+
+/// The shared memory of a block, in bytes.
+int64_t getSharedBytes(DequantAttentionOp op, const Products &products,
+                       BlockSize size);
 
 } // namespace kvq::kernel
 

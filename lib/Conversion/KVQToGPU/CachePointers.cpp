@@ -68,11 +68,14 @@ Ptr CachePointers::scale(I32 page, I32 head, I32 row, I32 column) const {
   auto [atRow, atColumn] = getScalePosition(
       b, *type.getScaleLayout(), row, column, b.i32(type.getScaleColumns()));
   int64_t bytes = getFormat().getScaleType().getWidth() / 8;
+  return scalesRow(page, head, atRow) + atColumn * bytes;
+}
+
+Ptr CachePointers::scalesRow(I32 page, I32 head, I32 row) const {
   return scalesPointer +
          (page.extend() * scalesStrides[0] +
-          atRow.extend() * scalesStrides[type.getTokenDim()] +
-          head.extend() * scalesStrides[type.getHeadDimIndex()] +
-          (atColumn * bytes).extend());
+          row.extend() * scalesStrides[type.getTokenDim()] +
+          head.extend() * scalesStrides[type.getHeadDimIndex()]);
 }
 
 Row CachePointers::scaleRow(I32 page, I32 token, I32 head,

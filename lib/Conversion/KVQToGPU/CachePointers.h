@@ -48,6 +48,10 @@ public:
   /// the row is the token.
   Ptr scale(I32 page, I32 head, I32 row, I32 column) const;
 
+  /// The address of the first scale of a row of the scales of a page and head,
+  /// as they lie in memory.
+  Ptr scalesRow(I32 page, I32 head, I32 row) const;
+
   /// The scales of a token and head as a row that is accessed in chunks of
   /// `chunk`. Only in the linear layout with blocks along head_dim.
   Row scaleRow(I32 page, I32 token, I32 head, int64_t chunk) const;

@@ -3,10 +3,11 @@
 // A block computes 16 query rows of one KV head of a sequence, over one chunk
 // of its tokens. The rows are the sequence's queries times the heads that share
 // the KV head, so that they read each cached token once. The block goes through
-// the tokens in tiles: all warps decode keys and values into shared memory,
-// each warp computes the logits of 16 tokens, and each warp accumulates its
-// share of the output's columns over all tokens of the tile, under a running
-// maximum of the logits that the warps agree on.
+// the tokens in tiles: while the bytes of the next tile are copied to shared
+// memory, all warps decode the keys to operands, each warp computes the logits
+// of 16 tokens, all decode the values in place of the keys, and each warp
+// accumulates its share of the output's columns over all tokens of the tile,
+// under a running maximum of the logits that the warps agree on.
 //
 // A product of a weight 0 and a value that is NaN or infinite is NaN, so that
 // such a value reaches rows that do not see its token. Where that may be and a
@@ -17,7 +18,7 @@
 
 #include "AttentionArguments.h"
 #include "AttentionProducts.h"
-#include "OperandTile.h"
+#include "StoredTile.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -68,7 +69,7 @@ struct State {
 class AttentionKernel : AttentionArguments {
 public:
   AttentionKernel(DequantAttentionOp op, OpBuilder &host, KernelTarget target,
-                  int64_t warps);
+                  BlockSize size);
 
   void emit();
 
@@ -78,8 +79,17 @@ private:
   State initialState();
   State visitTiles(QueryRows rows, TokenRange range, I32 end, Pred isSecond,
                    State state);
+  /// Computes with a tile, and copies the next ones.
   State visitTile(QueryRows rows, I32 length, CachedTokens tokens,
                   Pred isSecond, State state);
+  /// Makes a tile the next one to visit.
+  void prepareTile(CachedTokens tokens);
+  /// Begins the copies of a tile of K or V, if there is the tile. They are done
+  /// in the order in which they began.
+  void copyTile(const StoredTile &stored, CachedTokens tokens);
+  I32 loadPages(CachedTokens tokens) {
+    return pages.load(tokens, k.pages().min(v.pages()));
+  }
   /// Whether rows of a block may differ in the tokens that they see.
   bool canRowsDiffer();
   /// Whether a result of some thread of the block is not finite.
@@ -87,7 +97,7 @@ private:
   /// The logits of the thread: by row half, operand tile and lane of the pair.
   void computeLogits(F32 (&logits)[2][2][2]);
   /// Turns logits into weights, with the largest logit of the row in the state
-  /// and the sums that it had rescaled.
+  /// and the sums that it had rescaled. Passes a barrier.
   void weigh(F32 (&logits)[2][2][2], State &state);
   void accumulate(State &state);
   /// accumulate() by products of one weight and one value each, of those that
@@ -115,28 +125,48 @@ private:
   }
 
   Products products;
-  int64_t warps, tokensOfTile, outputTiles, tilesOfWarp;
-  OperandTile qTile, kTile, vTile, pTile;
+  int64_t warps, buffers, tokensOfTile, outputTiles, tilesOfWarp;
+  OperandTile qTile;
+  /// Where K's operands of a tile are, and then V's.
+  int64_t operands;
+  OperandTile kTile, vTile, pTile;
   SharedTile maxima, sums;
+  TilePages pages;
+  StoredTile kStored, vStored;
 };
 
 } // namespace
 
+/// A tile with shared memory of its own.
+static OperandTile allocateTile(KernelBuilder &b, int64_t rows, int64_t columns,
+                                FloatType unit, int64_t terms) {
+  int64_t bytes = OperandTile::getBytes(rows, columns, terms);
+  return {b, b.allocateShared(bytes), rows, columns, unit, terms};
+}
+
 AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
-                                 KernelTarget target, int64_t warps)
+                                 KernelTarget target, BlockSize size)
     : AttentionArguments(op, host, target,
                          getAttentionName(op, "dequant_attention"), kRows),
-      products(Products::get(op)), warps(warps),
-      tokensOfTile(warps * kTokensOfWarp),
-      outputTiles(llvm::divideCeil(op.getVCache().getType().getHeadDim(), 16)),
+      products(Products::get(op)), warps(size.warps), buffers(size.buffers),
+      tokensOfTile(size.tokensOfTile()),
+      outputTiles(llvm::divideCeil(v.getType().getHeadDim(), 16)),
       tilesOfWarp(llvm::divideCeil(outputTiles, warps)),
-      qTile(b, kRows, k.getType().getHeadDim(), products.qk, products.qTerms),
-      kTile(b, tokensOfTile, k.getType().getHeadDim(), products.qk,
+      qTile(allocateTile(b, kRows, k.getType().getHeadDim(), products.qk,
+                         products.qTerms)),
+      operands(b.allocateShared(getOperandBytes(op, products, size))),
+      kTile(b, operands, tokensOfTile, k.getType().getHeadDim(), products.qk,
             products.kTerms),
-      vTile(b, tokensOfTile, v.getType().getHeadDim(), products.pv, 1),
-      pTile(b, kRows, tokensOfTile, products.pv, products.pTerms),
+      vTile(b, operands, tokensOfTile, v.getType().getHeadDim(), products.pv,
+            1),
+      pTile(allocateTile(b, kRows, tokensOfTile, products.pv, products.pTerms)),
       maxima(b.shared(warps, kRows, b.getF32Type())),
-      sums(b.shared(warps, kRows, b.getF32Type())) {}
+      sums(b.shared(warps, kRows, b.getF32Type())),
+      pages(b, blockTable, tokensOfTile),
+      kStored(b, k, pages, tokensOfTile, buffers, 32 * warps),
+      vStored(b, v, pages, tokensOfTile, buffers, 32 * warps) {
+  assert(b.getSharedBytes() == kvq::kernel::getSharedBytes(op, products, size));
+}
 
 void AttentionKernel::emit() {
   whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
@@ -173,12 +203,14 @@ State AttentionKernel::visitTiles(QueryRows rows, TokenRange range, I32 end,
                                   Pred isSecond, State state) {
   // Tiles begin at multiples of their size, wherever the window begins.
   I32 from = range.begin - range.begin % tokensOfTile;
+  CachedTokens tokens{rows.sequence, b.block(gpu::Dimension::y), from,
+                      range.begin, range.end};
+  b.when(from < end, [&] { prepareTile(tokens); });
   SmallVector<Value> last = b.carry(
       from, end, tokensOfTile, state.pack(), [&](I32 first, ValueRange values) {
-        CachedTokens tokens{rows.sequence, b.block(gpu::Dimension::y), first,
-                            range.begin, range.end};
         State state = State::unpack(b, values);
-        return visitTile(rows, range.length, tokens, isSecond, state).pack();
+        return visitTile(rows, range.length, tokens.at(first), isSecond, state)
+            .pack();
       });
   return State::unpack(b, last);
 }
@@ -369,12 +401,38 @@ Pred AttentionKernel::isSeen(QueryRows rows, I32 length, CachedTokens tokens,
   return isSeen;
 }
 
+void AttentionKernel::copyTile(const StoredTile &stored, CachedTokens tokens) {
+  b.when(tokens.first < tokens.end, [&] { stored.copy(tokens); });
+  b.commitCopies();
+}
+
+void AttentionKernel::prepareTile(CachedTokens tokens) {
+  b.loop(b.i32(0), b.i32(2 * tokensOfTile), tokensOfTile, [&](I32 tile) {
+    CachedTokens at = tokens.at(tokens.first + tile);
+    pages.store(at, loadPages(at));
+  });
+  b.barrier();
+  copyTile(kStored, tokens);
+  copyTile(vStored, tokens);
+  b.waitCopies(1);
+  b.barrier();
+}
+
 State AttentionKernel::visitTile(QueryRows rows, I32 length,
                                  CachedTokens tokens, Pred isSecond,
                                  State state) {
-  loadCachedRows(b, k, blockTable, tokens, kTile, 32 * warps);
-  loadCachedRows(b, v, blockTable, tokens, vTile, 32 * warps);
+  // The keys of this tile are there and the copies of its values have begun.
+  CachedTokens next = tokens.at(tokens.first + tokensOfTile);
+  CachedTokens second = tokens.at(tokens.first + 2 * tokensOfTile);
+  I32 secondPage = loadPages(second);
+  if (buffers == 2) {
+    copyTile(kStored, next);
+    copyTile(vStored, next);
+  }
+  kStored.decode(tokens, kTile);
   b.barrier();
+  if (buffers == 1)
+    copyTile(kStored, next);
 
   F32 logits[2][2][2];
   computeLogits(logits);
@@ -388,12 +446,19 @@ State AttentionKernel::visitTile(QueryRows rows, I32 length,
                        firstToken + (n * 8 + lane))
                     .select(logit, none);
       }
+  // All but the copies of the next tile.
+  b.waitCopies(buffers);
   weigh(logits, state);
   for (int64_t half = 0; half < 2; ++half)
     for (int64_t n = 0; n < 2; ++n)
       pTile.store(b, logits[half][n], rowOfThread(half),
                   b.warp() * kTokensOfWarp + columnOfThread() + n * 8);
+  vStored.decode(tokens, vTile);
   b.barrier();
+  if (buffers == 1)
+    copyTile(vStored, next);
+  pages.store(second, secondPage);
+
   SmallVector<Type> types(state.output.size(), state.output[0].getType());
   state.output = b.choose(
       isSecond, types,
@@ -407,6 +472,7 @@ State AttentionKernel::visitTile(QueryRows rows, I32 length,
         accumulate(all);
         return all.output;
       });
+  b.waitCopies(1);
   b.barrier();
   return state;
 }
@@ -457,14 +523,14 @@ LogicalResult kvq::kernel::emitPortableAttention(DequantAttentionOp op,
              << "has a cache with blocks of " << chunk
              << " elements; the attention kernel takes multiples of 8";
   Products products = Products::get(op);
-  int64_t warps = getWarps(op, products, target.chip);
-  if (warps == 0)
+  std::optional<BlockSize> size = BlockSize::get(op, products, target.chip);
+  if (!size)
     return op->emitOpError()
-           << "needs " << getSharedBytes(op, products, 1)
+           << "needs " << getSharedBytes(op, products, {1, 1})
            << " bytes of shared memory for head_dim "
            << op.getKCache().getType().getHeadDim() << " and "
            << op.getVCache().getType().getHeadDim() << ", " << target.chip.name
            << " has " << target.chip.sharedMemory << " for a block";
-  AttentionKernel(op, host, target, warps).emit();
+  AttentionKernel(op, host, target, *size).emit();
   return success();
 }

@@ -205,13 +205,13 @@ static Value toIndex(KernelBuilder &b, I32 value) {
   return b.createOrFold<arith::IndexCastOp>(b.getIndexType(), Value(value));
 }
 
-Value SharedTile::pointer(I32 row, I32 column) const {
+Ptr SharedTile::pointer(I32 row, I32 column) const {
   int64_t bytes = getBytes(elementType());
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(*b, base);
   I32 start(*b, arith::IndexCastOp::create(*b, b->getI32Type(), address));
   I32 at = start + row * (pitch * bytes) + column * bytes;
   Type type = LLVM::LLVMPointerType::get(b->getContext(), 3);
-  return LLVM::IntToPtrOp::create(*b, type, Value(at));
+  return {*b, LLVM::IntToPtrOp::create(*b, type, Value(at))};
 }
 
 Value SharedTile::load(I32 row, I32 column, int64_t lanes) const {
@@ -230,8 +230,15 @@ void SharedTile::store(Value value, I32 row, I32 column) const {
     memref::StoreOp::create(*b, value, base, at);
 }
 
-SharedTile KernelBuilder::shared(int64_t rows, int64_t columns,
-                                 Type elementType, int64_t pitch) {
+int64_t KernelBuilder::allocateShared(int64_t bytes) {
+  int64_t offset = llvm::alignTo(sharedBytes, 16);
+  sharedBytes = offset + bytes;
+  return offset;
+}
+
+SharedTile KernelBuilder::viewShared(int64_t offset, int64_t rows,
+                                     int64_t columns, Type elementType,
+                                     int64_t pitch) {
   SharedTile tile;
   tile.b = this;
   tile.pitch = pitch ? pitch : columns;
@@ -241,17 +248,25 @@ SharedTile KernelBuilder::shared(int64_t rows, int64_t columns,
                                    MemRefLayoutAttrInterface(), space);
   auto type = MemRefType::get({rows, tile.pitch}, elementType,
                               MemRefLayoutAttrInterface(), space);
-  sharedBytes = llvm::alignTo(sharedBytes, 16);
   Value memory = gpu::DynamicSharedMemoryOp::create(*this, bytesType);
-  Value offset = arith::ConstantIndexOp::create(*this, sharedBytes);
-  tile.base = memref::ViewOp::create(*this, type, memory, offset, ValueRange());
-  sharedBytes += rows * tile.pitch * getBytes(elementType);
+  Value at = arith::ConstantIndexOp::create(*this, offset);
+  tile.base = memref::ViewOp::create(*this, type, memory, at, ValueRange());
   return tile;
 }
 
-void KernelBuilder::copyAsync16(Value shared, Ptr global, I32 bytes) {
-  NVVM::CpAsyncOp::create(*this, shared, Value(global), 16,
-                          NVVM::LoadCacheModifierKind::CG, Value(bytes));
+SharedTile KernelBuilder::shared(int64_t rows, int64_t columns,
+                                 Type elementType, int64_t pitch) {
+  int64_t bytes = rows * (pitch ? pitch : columns) * getBytes(elementType);
+  return viewShared(allocateShared(bytes), rows, columns, elementType, pitch);
+}
+
+void KernelBuilder::copyAsync(Ptr shared, Ptr global, int64_t bytes,
+                              Pred isRead) {
+  I32 size = isRead.select(i32(bytes), i32(0));
+  NVVM::CpAsyncOp::create(*this, Value(shared), Value(global), bytes,
+                          bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                      : NVVM::LoadCacheModifierKind::CA,
+                          Value(size));
 }
 
 void KernelBuilder::commitCopies() {

@@ -33,7 +33,7 @@ public:
   }
 
   /// The shared-memory pointer (`!llvm.ptr<3>`) of an element.
-  mlir::Value pointer(I32 row, I32 column) const;
+  Ptr pointer(I32 row, I32 column) const;
 
   /// Loads and stores a scalar, or with `lanes` > 1 a vector of consecutive
   /// elements of a row, which is aligned to its size (16 bytes at most).
@@ -152,13 +152,19 @@ public:
   SharedTile shared(int64_t rows, int64_t columns, mlir::Type elementType,
                     int64_t pitch = 0);
 
+  /// Allocates bytes for matrices that viewShared makes, which may share them.
+  /// Returns their offset, a multiple of 16.
+  int64_t allocateShared(int64_t bytes);
+  SharedTile viewShared(int64_t offset, int64_t rows, int64_t columns,
+                        mlir::Type elementType, int64_t pitch = 0);
+
   /// Bytes of shared memory allocated so far.
   int64_t getSharedBytes() const { return sharedBytes; }
 
-  /// Copies 16 bytes asynchronously to shared memory (`!llvm.ptr<3>`): both
-  /// addresses are multiples of 16. Of the source only the first `bytes` (0 to
-  /// 16) are read, the rest is filled with zeros; empty means 16.
-  void copyAsync16(mlir::Value shared, Ptr global, I32 bytes = {});
+  /// Copies `bytes` (4, 8 or 16) asynchronously to shared memory: both
+  /// addresses are multiples of that. Where `isRead` is false the source is not
+  /// read and zeros are written.
+  void copyAsync(Ptr shared, Ptr global, int64_t bytes, Pred isRead);
   /// Ends a group of asynchronous copies of this thread.
   void commitCopies();
   /// Waits until at most `pending` groups of this thread are not complete.

@@ -1,8 +1,7 @@
 //===- OperandTile.cpp - Operands of mma.sync in shared memory ------------===//
 
 #include "OperandTile.h"
-#include "Arrays.h"
-#include "BlockCodec.h"
+#include "kvq/Dialect/KVQ/IR/KVQAttributes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -17,12 +16,13 @@ static int64_t getPitch(int64_t columns) {
   return llvm::alignTo(columns, 16) + 8;
 }
 
-OperandTile::OperandTile(KernelBuilder &b, int64_t rows, int64_t columns,
-                         FloatType unit, int64_t terms)
+OperandTile::OperandTile(KernelBuilder &b, int64_t offset, int64_t rows,
+                         int64_t columns, FloatType unit, int64_t terms)
     : rows(rows), columns(llvm::alignTo(columns, 16)), unit(unit) {
   for (int64_t term = 0; term < terms; ++term)
-    tiles.push_back(
-        b.shared(rows, this->columns, unit, getPitch(this->columns)));
+    tiles.push_back(b.viewShared(offset + term * getBytes(rows, columns, 1),
+                                 rows, this->columns, unit,
+                                 getPitch(this->columns)));
 }
 
 int64_t OperandTile::getBytes(int64_t rows, int64_t columns, int64_t terms) {
@@ -79,53 +79,8 @@ void OperandTile::store(KernelBuilder &b, ArrayRef<F32> values, I32 row,
   }
 }
 
-void OperandTile::storeWords(KernelBuilder &b, ArrayRef<I32> words, I32 row,
-                             I32 column) const {
-  assert(tiles.size() == 1 && "terms are made of values");
-  storePacked(b, tiles.front(), words, row, column);
-}
-
 //===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-Value OperandTile::loadA(KernelBuilder &b, int64_t term, I32 k) const {
-  // Matrices: rows 0-7 and 8-15 of the first eight columns, then of the others.
-  I32 lane = b.lane();
-  return b.loadMatrix(tiles[term], lane % 16, k + (lane / 16) * 8, 4,
-                      /*transpose=*/false);
-}
-
-/// The matrices 2i and 2i + 1 of four.
-static std::array<Value, 2> splitMatrices(KernelBuilder &b, Value matrices) {
-  auto half = [&](int64_t first) {
-    return vector::ExtractStridedSliceOp::create(
-        b, matrices, ArrayRef<int64_t>{first, 0}, ArrayRef<int64_t>{2, 2},
-        ArrayRef<int64_t>{1, 1});
-  };
-  return {half(0), half(2)};
-}
-
-std::array<Value, 2> OperandTile::loadBByColumns(KernelBuilder &b, int64_t term,
-                                                 I32 n, I32 k) const {
-  I32 lane = b.lane();
-  I32 row = n + (lane / 16) * 8 + lane % 8;
-  I32 column = k + ((lane / 8) % 2) * 8;
-  return splitMatrices(
-      b, b.loadMatrix(tiles[term], row, column, 4, /*transpose=*/false));
-}
-
-std::array<Value, 2> OperandTile::loadBByRows(KernelBuilder &b, int64_t term,
-                                              I32 k, I32 n) const {
-  I32 lane = b.lane();
-  I32 row = k + lane % 16;
-  I32 column = n + (lane / 16) * 8;
-  return splitMatrices(
-      b, b.loadMatrix(tiles[term], row, column, 4, /*transpose=*/true));
-}
-
-//===----------------------------------------------------------------------===//
-// Cached rows
+// Stored blocks
 //===----------------------------------------------------------------------===//
 
 /// Multiplies pairs of f16 by a scale that f16 holds; exact for the products
@@ -161,74 +116,51 @@ static SmallVector<I32> decodeToF16(KernelBuilder &b, KVFormatInterface format,
   return words;
 }
 
-/// Stores elements `column` on of one row, which is at `token` of `page`.
-static void storeStoredChunk(KernelBuilder &b, const CachePointers &cache,
-                             I32 page, I32 token, I32 head,
-                             const OperandTile &tile, I32 row, I32 column,
-                             int64_t chunk) {
-  KVFormatInterface format = cache.getFormat();
-  StoredBlock block;
-  block.words = loadElements(b, cache.row(page, token, head), column, chunk);
-  bool scaledByRow =
-      format.hasBlockScale() && format.getBlockAxis() == BlockAxis::HeadDim;
-  unsigned scaleBits =
-      format.hasBlockScale() ? format.getScaleType().getWidth() : 0;
-  if (scaledByRow)
-    block.scale =
-        b.loadBits(cache.scaleOfElement(page, token, head, column), scaleBits);
-  if (!format.hasBlockScale() || scaledByRow) {
-    if (tile.getUnit().isF16() && tile.terms().size() == 1 &&
-        isa<FormatAttr>(format)) {
-      SmallVector<I32> words = decodeToF16(b, format, block);
-      if (!words.empty())
-        return tile.storeWords(b, words, row, column);
-    }
-    return tile.store(b, dequantizeBlock(b, format, block, F32()), row, column);
+void OperandTile::storeBlock(KernelBuilder &b, KVFormatInterface format,
+                             const StoredBlock &block, I32 row,
+                             I32 column) const {
+  if (unit.isF16() && tiles.size() == 1 && isa<FormatAttr>(format)) {
+    SmallVector<I32> words = decodeToF16(b, format, block);
+    if (!words.empty())
+      return storePacked(b, tiles.front(), words, row, column);
   }
-  // Blocks along the tokens: each element of a row has a scale of its own.
-  SmallVector<F32> values =
-      decodeElements(b, format.getElementType(), block.words);
-  for (auto [i, value] : llvm::enumerate(values)) {
-    I32 code =
-        b.loadBits(cache.scaleOfElement(page, token, head, column + int64_t(i)),
-                   scaleBits);
-    value = value * decodeScale(b, format.getScaleType(), code);
-  }
-  tile.store(b, values, row, column);
+  store(b, dequantizeBlock(b, format, block, F32()), row, column);
 }
 
-void kvq::kernel::loadCachedRows(KernelBuilder &b, const CachePointers &cache,
-                                 const BlockTable &blockTable,
-                                 CachedTokens tokens, const OperandTile &tile,
-                                 int64_t threads) {
-  int64_t chunk = getChunk(cache.getFormat());
-  int64_t chunks = llvm::divideCeil(cache.getType().getHeadDim(), chunk);
-  int64_t pageSize = cache.getType().getPageSize();
-  // Columns that no chunk covers are zeros too.
-  int64_t padding = tile.getColumns() - chunks * chunk;
-  b.loop(b.thread(), b.i32(tile.getRows() * chunks), threads, [&](I32 item) {
-    I32 row = item / chunks;
-    I32 column = (item % chunks) * chunk;
-    I32 position = tokens.first + row;
-    auto loadPage = [&]() -> SmallVector<Value> {
-      return {blockTable.loadPage(tokens.sequence, position, cache.pages())};
-    };
-    auto noPage = [&]() -> SmallVector<Value> { return {b.i32(-1)}; };
-    Pred isCached = (position >= tokens.begin) & (position < tokens.end);
-    I32 page(b, b.choose(isCached, b.getI32Type(), loadPage, noPage).front());
-    b.when(
-        page >= 0,
-        [&] {
-          storeStoredChunk(b, cache, page, position % pageSize, tokens.head,
-                           tile, row, column, chunk);
-        },
-        [&] {
-          tile.store(b, SmallVector<F32>(chunk, b.f32(0.0)), row, column);
-        });
-  });
-  if (padding > 0)
-    b.loop(b.thread(), b.i32(tile.getRows()), threads, [&](I32 row) {
-      tile.store(b, SmallVector<F32>(padding, b.f32(0.0)), row,
-                 b.i32(chunks * chunk));
-    });
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Value OperandTile::loadA(KernelBuilder &b, int64_t term, I32 k) const {
+  // Matrices: rows 0-7 and 8-15 of the first eight columns, then of the others.
+  I32 lane = b.lane();
+  return b.loadMatrix(tiles[term], lane % 16, k + (lane / 16) * 8, 4,
+                      /*transpose=*/false);
+}
+
+/// The matrices 2i and 2i + 1 of four.
+static std::array<Value, 2> splitMatrices(KernelBuilder &b, Value matrices) {
+  auto half = [&](int64_t first) {
+    return vector::ShuffleOp::create(b, matrices, matrices,
+                                     ArrayRef<int64_t>{first, first + 1});
+  };
+  return {half(0), half(2)};
+}
+
+std::array<Value, 2> OperandTile::loadBByColumns(KernelBuilder &b, int64_t term,
+                                                 I32 n, I32 k) const {
+  I32 lane = b.lane();
+  I32 row = n + (lane / 16) * 8 + lane % 8;
+  I32 column = k + ((lane / 8) % 2) * 8;
+  return splitMatrices(
+      b, b.loadMatrix(tiles[term], row, column, 4, /*transpose=*/false));
+}
+
+std::array<Value, 2> OperandTile::loadBByRows(KernelBuilder &b, int64_t term,
+                                              I32 k, I32 n) const {
+  I32 lane = b.lane();
+  I32 row = k + lane % 16;
+  I32 column = n + (lane / 16) * 8;
+  return splitMatrices(
+      b, b.loadMatrix(tiles[term], row, column, 4, /*transpose=*/true));
 }

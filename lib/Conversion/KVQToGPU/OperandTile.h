@@ -1,24 +1,24 @@
 //===- OperandTile.h - Operands of mma.sync in shared memory --------------===//
 //
 // Rows of f32 values as 16-bit operands. Where a 16-bit type does not hold a
-// value to the accuracy that is wanted, the tile holds terms: the rounded value,
-// then the rounded residual, and products are summed over the terms.
+// value to the accuracy that is wanted, the tile holds terms: the rounded
+// value, then the rounded residual, and products are summed over the terms.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KVQ_LIB_CONVERSION_KVQTOGPU_OPERANDTILE_H
 #define KVQ_LIB_CONVERSION_KVQTOGPU_OPERANDTILE_H
 
-#include "CachePointers.h"
-#include "RowPlaces.h"
+#include "BlockCodec.h"
 
 namespace kvq::kernel {
 
 /// A matrix of `terms` 16-bit values per element.
 class OperandTile {
 public:
-  /// `columns` is rounded up to whole operands, 16.
-  OperandTile(KernelBuilder &b, int64_t rows, int64_t columns,
+  /// `columns` is rounded up to whole operands, 16. The tile lies at `offset`
+  /// in the block's shared memory.
+  OperandTile(KernelBuilder &b, int64_t offset, int64_t rows, int64_t columns,
               mlir::FloatType unit, int64_t terms);
 
   /// Bytes of shared memory that such a tile takes.
@@ -35,9 +35,10 @@ public:
   void store(KernelBuilder &b, llvm::ArrayRef<F32> values, I32 row,
              I32 column) const;
 
-  /// Stores values that are operands already, packed in words.
-  void storeWords(KernelBuilder &b, llvm::ArrayRef<I32> words, I32 row,
-                  I32 column) const;
+  /// Decodes a block, without the global scale, and stores it from `column` on,
+  /// a multiple of 8.
+  void storeBlock(KernelBuilder &b, KVFormatInterface format,
+                  const StoredBlock &block, I32 row, I32 column) const;
 
   /// The A operand of m16n8k16 with rows 0 to 15 and columns k to k + 15 of a
   /// term: vector<4x2>.
@@ -56,19 +57,6 @@ private:
   int64_t rows, columns;
   mlir::FloatType unit;
 };
-
-/// Which stored rows a tile takes: tokens `first` + row of a sequence and head,
-/// as far as they are in [begin, end).
-struct CachedTokens {
-  I32 sequence, head, first, begin, end;
-};
-
-/// Loads and decodes cached rows, without the global scale, into all rows of a
-/// tile with the threads of a block. Rows of other tokens, and of pages that
-/// are out of range (an error), are zeros.
-void loadCachedRows(KernelBuilder &b, const CachePointers &cache,
-                    const BlockTable &blockTable, CachedTokens tokens,
-                    const OperandTile &tile, int64_t threads);
 
 } // namespace kvq::kernel
 

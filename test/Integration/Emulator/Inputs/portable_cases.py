@@ -17,9 +17,9 @@ BASE = dict(
     softcap=None, sinks=True, split=None, placement="dense", q="bf16", out="f32",
     lse=True, kind="memref", dynamic=True, chip="sm_100a", schedule="eager")
 
-#: Of keys and values; sizes at which a block has fewer warps, and no whole
-#: operands.
-HEAD_DIMS = ((576, 512), (40, 24), (16, 576))
+#: Of keys and values; sizes at which a block has fewer warps, no whole operands, and
+#: rows of no whole words.
+HEAD_DIMS = ((576, 512), (40, 24), (16, 576), (18, 10))
 
 
 def with_head_dims(dims, chip):
