@@ -20,8 +20,6 @@ using namespace kvq;
 /// From the kernels' scf, arith, vector and nvgpu to the nvvm dialect.
 static void addKernelLowering(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
   kernels.addNestedPass<gpu::GPUFuncOp>(tcgen05::createTCGen05AllocateTMem());
   kernels.addPass(createConvertTCGen05ToNVVM());
@@ -30,8 +28,6 @@ static void addKernelLowering(OpPassManager &pm) {
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
 }
 
 /// From the host's code around the launches to the LLVM dialect and calls of
@@ -57,8 +53,7 @@ static void addHostLowering(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
-                                 const KVQToNVVMOptions &options) {
+void kvq::addKVQToKernels(OpPassManager &pm, const KVQToNVVMOptions &options) {
   pm.addPass(createVerifyHandles());
   addBufferization(pm, /*device=*/true);
   ConvertKVQToGPUOptions kernels;
@@ -66,11 +61,26 @@ void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
   kernels.features = options.features;
   kernels.requireTensorCores = options.requireTensorCores;
   pm.addPass(createConvertKVQToGPU(kernels));
-  pm.addPass(createExpandHandles());
+}
+
+/// Makes what the kernels and the host's code have of low-bit types integers.
+static void addStorageLowering(OpPassManager &pm) {
   pm.addPass(createLowerFPConversions());
   pm.addPass(createLegalizeStorage());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+}
+
+void kvq::addKernelsToNVVM(OpPassManager &pm) {
+  addStorageLowering(pm);
+  addKernelLowering(pm);
+}
+
+void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
+                                 const KVQToNVVMOptions &options) {
+  addKVQToKernels(pm, options);
+  pm.addPass(createExpandHandles());
+  addStorageLowering(pm);
   addKernelLowering(pm);
   addHostLowering(pm);
 }

@@ -20,8 +20,6 @@
 // CHECK-NEXT: canonicalize{
 // CHECK-NEXT: cse,
 // CHECK-NEXT: gpu.module(
-// CHECK-NEXT: canonicalize{
-// CHECK-NEXT: cse,
 // CHECK-NEXT: loop-invariant-code-motion,
 // CHECK-NEXT: gpu.func(
 // CHECK-NEXT: kvq-tcgen05-allocate-tmem
@@ -31,9 +29,7 @@
 // CHECK-NEXT: convert-scf-to-cf{
 // CHECK-NEXT: convert-gpu-to-nvvm{
 // CHECK-NEXT: convert-nvvm-to-llvm,
-// CHECK-NEXT: reconcile-unrealized-casts,
-// CHECK-NEXT: canonicalize{
-// CHECK-NEXT: cse
+// CHECK-NEXT: reconcile-unrealized-casts
 // CHECK-NEXT: ),
 // CHECK: convert-linalg-to-loops
 // CHECK: convert-vector-to-scf{

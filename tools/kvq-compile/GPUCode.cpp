@@ -5,6 +5,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 #include "kvq/Tools/ModuleTool.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LLVMContext.h"
@@ -18,25 +19,42 @@ using namespace kvq;
 using namespace mlir;
 using llvm::createStringError;
 
-llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
-                              StringRef features, bool requireTensorCores) {
+/// Runs passes on a module that were added by `add`. Each pass is trusted to
+/// leave IR that verifies, which takes as long as many of them; the result is
+/// verified.
+static llvm::Error runPasses(ModuleOp module,
+                             function_ref<void(PassManager &)> add) {
   PassManager manager(module.getContext(), module.getOperationName());
-  KVQToNVVMOptions options;
-  options.chip = chip.name.str();
-  options.features = features.str();
-  options.requireTensorCores = requireTensorCores;
-  buildKVQToNVVMPipeline(manager, options);
-  if (failed(manager.run(module)))
+  manager.enableVerifier(false);
+  add(manager);
+  if (failed(manager.run(module)) || failed(verify(module)))
     return diagnosedError();
   return llvm::Error::success();
 }
 
+llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
+                              StringRef features, bool requireTensorCores,
+                              bool withHost) {
+  KVQToNVVMOptions options;
+  options.chip = chip.name.str();
+  options.features = features.str();
+  options.requireTensorCores = requireTensorCores;
+  if (withHost)
+    return runPasses(module, [&](PassManager &manager) {
+      buildKVQToNVVMPipeline(manager, options);
+    });
+  if (llvm::Error error = runPasses(module, [&](PassManager &manager) {
+        addKVQToKernels(manager, options);
+      }))
+    return error;
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (!isa<gpu::GPUModuleOp>(op))
+      op.erase();
+  return runPasses(module, addKernelsToNVVM);
+}
+
 llvm::Error kvq::lowerKernelsToPTX(ModuleOp module) {
-  PassManager manager(module.getContext(), module.getOperationName());
-  addKernelsToPTX(manager);
-  if (failed(manager.run(module)))
-    return diagnosedError();
-  return llvm::Error::success();
+  return runPasses(module, addKernelsToPTX);
 }
 
 static llvm::Error noKernels() {

@@ -9,10 +9,12 @@
 namespace kvq {
 
 /// Lowers a module for a chip by `kvq-to-nvvm`, with its option
-/// `require-tensor-cores`. `features` is what getChipFeatures returned. Fails
-/// after a diagnostic.
+/// `require-tensor-cores`. `features` is what getChipFeatures returned. Without
+/// `withHost` only the kernels are left in the module. Fails after a
+/// diagnostic.
 llvm::Error lowerForChip(mlir::ModuleOp module, const Chip &chip,
-                         llvm::StringRef features, bool requireTensorCores);
+                         llvm::StringRef features, bool requireTensorCores,
+                         bool withHost);
 
 /// Makes PTX of the kernels of a lowered module.
 llvm::Error lowerKernelsToPTX(mlir::ModuleOp module);

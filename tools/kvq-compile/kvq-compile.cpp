@@ -184,11 +184,13 @@ static llvm::Error compileForGPU(ModuleOp module) {
   const Chip &chip = llvm::cantFail(getChip(targetName));
   std::string features = llvm::cantFail(getChipFeatures(chip, featureNames));
   bool toPTX = emit == Emit::PTX || emit == Emit::Cubin;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function.isPublic() && !function.isExternal())
-      requestCInterface(module, function.getName());
+  if (emit == Emit::MLIR)
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        requestCInterface(module, function.getName());
   if (llvm::Error error =
-          lowerForChip(module, chip, features, requireTensorCores))
+          lowerForChip(module, chip, features, requireTensorCores,
+                       /*withHost=*/emit == Emit::MLIR))
     return error;
   std::string manifest;
   if (!manifestFile.empty()) {

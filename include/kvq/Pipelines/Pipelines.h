@@ -132,6 +132,14 @@ struct KVQToNVVMOptions : public mlir::PassPipelineOptions<KVQToNVVMOptions> {
 void buildKVQToNVVMPipeline(mlir::OpPassManager &pm,
                             const KVQToNVVMOptions &options);
 
+/// Adds the first passes of that pipeline, which make the kernels and, in the
+/// host code, their launches.
+void addKVQToKernels(mlir::OpPassManager &pm, const KVQToNVVMOptions &options);
+
+/// Adds the passes of that pipeline which lower kernels, for a module that has
+/// no host code any more.
+void addKernelsToNVVM(mlir::OpPassManager &pm);
+
 /// Adds what makes PTX in a `gpu.binary` of the kernels of that pipeline.
 void addKernelsToPTX(mlir::OpPassManager &pm);
 
