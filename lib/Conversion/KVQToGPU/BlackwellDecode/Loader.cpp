@@ -16,11 +16,10 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Copies of tiles that are in flight while the next tile's are issued. That
-/// one gets a stage that none of them has and, as values that are multiplied as
-/// they lie are read after the scores of the next tile, not that tile either.
+/// Copies of tiles that are in flight while the next tile's are issued, to a
+/// stage that none of them has.
 static int64_t getTilesInFlight(const DecodePlan &plan) {
-  return std::min<int64_t>(plan.stages - (plan.expandsValues() ? 1 : 2), 2);
+  return std::min<int64_t>(plan.stages - 1, 2);
 }
 
 /// The rows that a lane copies of a side: `length` of the tile, from row

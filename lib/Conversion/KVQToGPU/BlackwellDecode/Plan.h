@@ -77,6 +77,10 @@ struct DecodePlan {
   /// Whether there are warps that expand values.
   bool expandsValues() const { return values != ValueRoute::Direct; }
 
+  /// Whether the output of a tile comes before the scores of the next one: of
+  /// two stages that hold values until then, one is free for a tile to load.
+  bool isOutputFirst() const { return !expandsValues() && stages == 2; }
+
   /// Rows of the second operand of the scores: terms of queries, padded.
   int64_t scoreColumns() const;
 

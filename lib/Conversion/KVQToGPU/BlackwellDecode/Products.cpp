@@ -2,7 +2,7 @@
 //
 // A warp waits, and one of its threads issues everything. The scores of the
 // next tile come before the output of this one, so that the softmax never waits
-// for both.
+// for both, but where that would keep both of two stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,7 +124,13 @@ void DecodeKernel::issueProducts(Work work) {
           queryScaleRegion);
     });
   forTiles(work.count + 1, [&](I32 tile) {
+    auto issueBefore = [&] {
+      b.when(tile > 0, [&] { issueOutput(tile - 1, isIssuer); });
+    };
+    if (plan.isOutputFirst())
+      issueBefore();
     b.when(tile < work.count, [&] { issueScores(tile, isIssuer); });
-    b.when(tile > 0, [&] { issueOutput(tile - 1, isIssuer); });
+    if (!plan.isOutputFirst())
+      issueBefore();
   });
 }
