@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What decode attention for sm_100a costs for each 128 cached tokens of a KV head,
-without a GPU: kvq's kernel for tensor cores, its portable kernel, and two Triton
-kernels of the same work, nvfp4 (register dequantization with the hardware's
-conversions) and bf16.
+without a GPU: kvq's kernel for tensor cores over caches of nvfp4, fp8 and bf16, its
+portable kernel, and two Triton kernels of the same work, nvfp4 (register dequantization
+with the hardware's conversions) and bf16.
 
 PTX, as kvq-emu counts: warp instructions, slots of the ALU pipe (integer, logic,
 compares, FP8 and FP4 conversions; packs count double), bytes through shared memory
@@ -32,9 +32,14 @@ from gpu_kernels import ROOT, Failure
 MACHINE = "b200"
 PROCESSORS = 148
 
-#: Warps of kvq's kernel by role.
-ROLES = {"softmax": range(0, 4), "expand V": range(4, 8), "load": range(8, 9),
-         "products": range(9, 10)}
+def roles_of(kernel):
+    """Warps of kvq's kernel by role: values that are multiplied as they lie are not
+    expanded."""
+    load = kernel.threads // 32 - 2
+    roles = {"softmax": range(0, 4), "expand V": range(4, load),
+             "load": range(load, load + 1), "products": range(load + 1, load + 2)}
+    return {role: warps for role, warps in roles.items() if warps}
+
 
 #: Kernels by name: the cache, and how it is made of a Work.
 KERNELS = {
@@ -42,11 +47,13 @@ KERNELS = {
         work, "block_scaled, terms = 2", tools, folder)),
     "kvq portable": ("nvfp4", lambda work, tools, folder: Kernel(
         work, "f16", tools, folder)),
+    "kvq fp8": ("fp8", lambda work, tools, folder: Kernel(work, "f8", tools, folder)),
+    "kvq bf16": ("bf16", lambda work, tools, folder: Kernel(work, "bf16", tools, folder)),
     "Triton nvfp4": ("nvfp4", lambda work, tools, folder: TritonKernel(work, folder)),
     "Triton bf16": ("bf16", lambda work, tools, folder: TritonKernel(work, folder)),
 }
 #: Relative error: rounding of P and the output, and of Q to bf16 or two terms.
-BOUND = {"kvq": 2e-2, "kvq portable": 1e-3, "Triton nvfp4": 1e-3, "Triton bf16": 5e-3}
+BOUND = {"kvq": 2e-2, "kvq fp8": 2e-3, "kvq bf16": 5e-3, "kvq portable": 1e-3, "Triton nvfp4": 1e-3, "Triton bf16": 5e-3}
 
 ROWS = (
     ("instructions", "PTX: warp instructions"),
@@ -106,7 +113,7 @@ def measure(name, page, rows, tokens, tools, folder, sass=True):
     tiles = (tokens - tokens // 2) / TILE
     kernel = make(works[0], tools, folder)
     (counters, clocks), (fewer, fewer_clocks) = (run(name, kernel, work) for work in works)
-    if name == "kvq" and not is_for_tensor_cores(counters):
+    if name in ("kvq", "kvq fp8", "kvq bf16") and not is_for_tensor_cores(counters):
         raise Failure("this compiler has no tensor-core kernel for the work")
 
     def per_tile(of):
@@ -134,7 +141,7 @@ def measure(name, page, rows, tokens, tools, folder, sass=True):
         "clocks": busy[bound], "bound": bound, "share": busy["memory"] / busy[bound],
     }
     roles = []
-    for role, warps in ROLES.items() if is_for_tensor_cores(counters) else ():
+    for role, warps in roles_of(kernel).items() if is_for_tensor_cores(counters) else ():
         roles.append([role, *(per_tile(lambda c: sum(of(c["warps"][w]) for w in warps))
                               for of in (issued, alu_slots))])
     if not sass:
@@ -155,7 +162,7 @@ def measure(name, page, rows, tokens, tools, folder, sass=True):
     found["registers"], found["spills"] = sass.registers, sass.spills
     found["ptx_of_sass"] = found["instructions"] / found["sass"]
     for role in roles:
-        counts = sass.executed(profile.of_warps(ROLES[role[0]]))
+        counts = sass.executed(profile.of_warps(roles_of(kernel)[role[0]]))
         role += [sum(counts.values()) / tiles, sass_counts.alu_slots(counts) / tiles]
     return found, roles
 

@@ -1,4 +1,4 @@
-"""Decode attention over one KV head of a paged nvfp4 or bf16 cache: the same work
+"""Decode attention over one KV head of a paged nvfp4, fp8 or bf16 cache: the same work
 as a module for kvq-compile and as Triton kernels, and how both are launched on
 the emulator."""
 
@@ -18,14 +18,19 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/Emulator/Inputs")]
 CHIP = "sm_100a"
 DIM, TILE = 128, 128
 #: Bytes of the cache for each token: key and value, with scales of nvfp4.
-BYTES_PER_TOKEN = {"nvfp4": 2 * (DIM // 2 + DIM // 16), "bf16": 2 * 2 * DIM}
+BYTES_PER_TOKEN = {"nvfp4": 2 * (DIM // 2 + DIM // 16), "fp8": 2 * DIM, "bf16": 2 * 2 * DIM}
+#: How a cache's elements are called in MLIR, as what they multiply P, and how NumPy has
+#: them.
+ELEMENT = {"nvfp4": "f4E2M1FN", "fp8": "f8E4M3FN", "bf16": "bf16"}
+PV = {"nvfp4": "f16", "fp8": "f16", "bf16": "bf16"}
+DTYPE = {"fp8": ml_dtypes.float8_e4m3fn, "bf16": ml_dtypes.bfloat16}
 #: Tokens of a step of the Triton kernels: the best of 32, 64 and 128, with 4 warps.
 BLOCK = {"nvfp4": 128, "bf16": 64}
 
 
 class Work:
     """A sequence of `tokens`, `rows` query heads that share its KV head. The keys
-    of a `growing` nvfp4 cache double with every 128 tokens, up to 32 times."""
+    of a `growing` cache double with every 128 tokens, up to 32 times."""
 
     def __init__(self, tokens, page, rows, cache="nvfp4", growing=False):
         self.tokens, self.page, self.rows, self.cache = tokens, page, rows, cache
@@ -36,8 +41,9 @@ class Work:
         self.q = random.standard_normal((1, 1, rows, DIM)).astype(np.float16)
         self.output = np.zeros_like(self.q)
         self.scale = DIM**-0.5 / 4
-        if cache == "nvfp4":
+        if cache != "bf16":
             self.g = np.array(gpu_kernels.GLOBAL_SCALE)
+        if cache == "nvfp4":
             (self.k, self.k_scales), (self.v, self.v_scales) = (
                 gpu_kernels.random_rows(random, pages, 1, page) for _ in "kv")
             if growing:
@@ -49,8 +55,14 @@ class Work:
                 (self.k, self.k_scales), (self.v, self.v_scales)))
         else:
             self.k, self.v = ((4 * random.standard_normal((pages, 1, page, DIM)))
-                              .astype(ml_dtypes.bfloat16) for _ in "kv")
+                              .astype(DTYPE[cache]) for _ in "kv")
+            if growing:
+                token = np.arange(pages * page).reshape(pages, page)
+                more = np.exp2(np.minimum(token // TILE, 5) - 3.0)
+                self.k[self.table[0], 0] *= more[..., None].astype(DTYPE[cache])
             k, v = (x.astype(np.float32) for x in (self.k, self.v))
+            if cache == "fp8":
+                k, v = k * self.g, v * self.g
         k, v = (x[self.table[0], 0].reshape(-1, DIM)[:tokens].astype(np.float64)
                 for x in (k, v))
         logits = self.q[0, 0].astype(np.float64) @ k.T * self.scale
@@ -64,22 +76,24 @@ class Work:
     def module(self, kind):
         """`kind` is that of Q K^T, None to leave the choice to the compiler."""
         cache = f"{self.page}x1x{DIM}, {self.cache}, HND"
-        data, scales = f"memref<?x1x{self.page}x{DIM}xbf16>", ""
+        data, scales = f"memref<?x1x{self.page}x{DIM}x{ELEMENT[self.cache]}>", ""
         row, arguments, handles = f"memref<?x1x{self.rows}x{DIM}xf16>", "", ""
         if self.cache == "nvfp4":
             cache += ", linear"
-            data = f"memref<?x1x{self.page}x{DIM}xf4E2M1FN>"
             scales = f"memref<?x1x{self.page}x{DIM // 16}xf8E4M3FN>"
         for side in "kv":
             arguments += f", %{side}: {data}"
             handles += f"  %{side}_cache = kvq.make_cache data(%{side} : {data})"
             if scales:
-                arguments += f", %{side}_scales: {scales}, %{side}_g: memref<f32>"
-                handles += (f" scales(%{side}_scales : {scales})"
-                            f" global_scale(%{side}_g : memref<f32>)")
+                arguments += f", %{side}_scales: {scales}"
+                handles += f" scales(%{side}_scales : {scales})"
+            if self.cache != "bf16":
+                arguments += f", %{side}_g: memref<f32>"
+                handles += f" global_scale(%{side}_g : memref<f32>)"
             side = {"k": "key", "v": "value"}[side]
             handles += f" : !kvq.cache<{side}, {cache}>\n"
-        kinds = f" {{qk = #kvq.mma_kind<{kind}>, pv = #kvq.mma_kind<f16>}}" if kind else ""
+        kinds = (f" {{qk = #kvq.mma_kind<{kind}>, pv = #kvq.mma_kind<{PV[self.cache]}>}}"
+                 if kind else "")
         return f"""func.func @decode(%q: {row}{arguments}, %table: memref<?x?xi32>,
     %lengths: memref<?xi32>, %scale: f32, %output: {row}) {{
 {handles}  kvq.dequant_attention ins(%q : {row})
@@ -98,6 +112,7 @@ class Work:
             result[f"{side}_data"] = getattr(self, side)
             if self.cache == "nvfp4":
                 result[f"{side}_scales"] = getattr(self, f"{side}_scales")
+            if self.cache != "bf16":
                 result[f"{side}_global_scale"] = self.g
         return result
 
