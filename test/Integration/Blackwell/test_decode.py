@@ -8,6 +8,7 @@ Each case runs in one schedule, all schedules between them; with
 KVQ_TEST_ALL_SCHEDULES each case runs in every one."""
 
 import copy
+import itertools
 import os
 import sys
 
@@ -17,7 +18,8 @@ import pytest
 HERE = os.path.dirname(__file__)
 sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from decode_case import DecodeCase
-from decode_domains import CONTIGUOUS, DOMAINS, SCHEDULES, is_legal, schedules
+from decode_domains import (CONTIGUOUS, DOMAINS, NATIVE_PV, QK, SCHEDULES, is_legal,
+                            schedules)
 from pairs import all_pairs
 from placement import reordered
 
@@ -107,14 +109,13 @@ class Magnified(DecodeCase):
         self.scale = self.scale / magnitude
 
 
-@pytest.mark.parametrize("exponent", (-40, -12, 12, 40))
-@pytest.mark.parametrize("fmt", ("nvfp4", "mxfp4"))
+@pytest.mark.parametrize("fmt, exponent", [
+    *itertools.product(("nvfp4", "mxfp4"), (-40, -12, 12, 40)),
+    *itertools.product(("fp8", "f16", "bf16"), (-40, 40))])
 def test_magnitudes(fmt, exponent, tmp_path):
     """Queries far above and below what E4M3 and f16 hold."""
-    config = {**BASE, "k_format": fmt, "v_format": fmt, "q": "f32",
-              "qk": "block_scaled, terms = 3", "magnitude": 2.0**exponent}
-    if fmt == "mxfp4":
-        config["pv"] = "bf16"
+    config = {**BASE, "k_format": fmt, "v_format": fmt, "q": "f32", "qk": QK[fmt][-1],
+              "pv": NATIVE_PV[fmt][0], "magnitude": 2.0**exponent}
     Magnified(config).run(tmp_path)
 
 
