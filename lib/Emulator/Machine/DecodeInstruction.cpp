@@ -169,6 +169,7 @@ llvm::Error Decoder::decodeInstruction(const ptx::Instruction &inst) {
   case O::Tcgen05Alloc:
   case O::Tcgen05Dealloc:
   case O::Tcgen05RelinquishAllocPermit:
+    return decodeTensorAllocation(*this, inst);
   case O::Tcgen05Ld:
   case O::Tcgen05St:
   case O::Tcgen05WaitLd:

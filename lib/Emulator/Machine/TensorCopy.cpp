@@ -3,29 +3,13 @@
 #include "kvq/Emulator/Machine/BulkCopy.h"
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/MBarrier.h"
-#include "kvq/Emulator/Machine/TensorMapLayout.h"
+#include "kvq/Emulator/Machine/TensorBox.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kvq::emu;
 using ptx::Mod;
 using ptx::Opcode;
 using ptx::Type;
-
-uint64_t kvq::emu::swizzleAddress(TensorSwizzle swizzle, uint64_t address) {
-  switch (swizzle) {
-  case TensorSwizzle::None:
-    return address;
-  case TensorSwizzle::B32:
-    return address ^ (address >> 7 & 1) << 4;
-  case TensorSwizzle::B64:
-    return address ^ (address >> 7 & 3) << 4;
-  case TensorSwizzle::B128:
-    return address ^ (address >> 7 & 7) << 4;
-  case TensorSwizzle::B128Atom32:
-    return address ^ (address >> 7 & 3) << 5;
-  }
-  return address;
-}
 
 namespace {
 
@@ -38,124 +22,6 @@ struct TensorExtra : OpExtra {
   bool pickRows = false;
   Mod reduction = Mod::Add;
 };
-
-/// The geometry of one copy: rows of the innermost dimension.
-struct Box {
-  TensorMap map;
-  std::array<int64_t, 5> start{};
-  unsigned rank = 1;
-  unsigned bits = 8;
-  /// Elements that a row has in shared memory, and its bytes there.
-  unsigned rowElements = 0, rowBytes = 0;
-  /// Bytes of a row as the transaction count takes them.
-  unsigned rowPayload = 0;
-  std::array<unsigned, 5> counts{};
-  uint64_t rows = 1;
-  /// Row indices of gather4 and scatter4.
-  std::optional<std::array<int64_t, 4>> picked;
-};
-
-Box makeBox(const TensorMap &map, llvm::ArrayRef<int64_t> start) {
-  Box box;
-  box.map = map;
-  box.rank = static_cast<unsigned>(map.globalDims.size());
-  box.bits = tensorElementBits(map.element);
-  for (unsigned d = 0; d < box.rank; ++d) {
-    box.start[d] = start[d];
-    box.counts[d] =
-        (map.boxDims[d] + map.elementStrides[d] - 1) / map.elementStrides[d];
-    if (d)
-      box.rows *= box.counts[d];
-  }
-  box.rowElements = box.counts[0];
-  box.rowPayload = box.rowElements * box.bits / 8;
-  bool padded = map.element == TensorElement::B4x16P64 ||
-                map.element == TensorElement::B6x16P32;
-  box.rowBytes = padded ? box.rowElements : box.rowPayload;
-  return box;
-}
-
-/// Calls body(row, global address of element 0 of the tensor's row) for each
-/// row of a box; the address is 0 where the row lies outside.
-template <typename Body>
-void forRows(const Box &box, Body &&body) {
-  std::array<unsigned, 5> index{};
-  for (uint64_t row = 0; row < box.rows; ++row) {
-    uint64_t address = box.map.globalAddress;
-    bool inside = true;
-    for (unsigned d = 1; d < box.rank; ++d) {
-      int64_t at = box.start[d] + int64_t(index[d]) * box.map.elementStrides[d];
-      if (box.picked)
-        at = (*box.picked)[row];
-      inside &= at >= 0 && at < int64_t(box.map.globalDims[d]);
-      address += static_cast<uint64_t>(at) * box.map.globalStrides[d - 1];
-    }
-    body(row, inside ? address : 0);
-    for (unsigned d = 1; d < box.rank && ++index[d] == box.counts[d]; ++d)
-      index[d] = 0;
-  }
-}
-
-/// A byte run of a row that lies inside the tensor: element range [first,
-/// last) of the row.
-std::pair<unsigned, unsigned> insideElements(const Box &box) {
-  int64_t size = static_cast<int64_t>(box.map.globalDims[0]);
-  int64_t stride = box.map.elementStrides[0];
-  int64_t first = box.start[0] >= 0 ? 0 : (-box.start[0] + stride - 1) / stride;
-  int64_t last =
-      box.start[0] >= size ? 0 : (size - box.start[0] + stride - 1) / stride;
-  first = std::min<int64_t>(first, box.rowElements);
-  last = std::clamp<int64_t>(last, first, box.rowElements);
-  return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
-}
-
-uint64_t fillPattern(const TensorMap &map) {
-  if (!map.fillNaN)
-    return 0;
-  switch (map.element) {
-  case TensorElement::F16:
-    return 0x7fff7fff7fff7fffull;
-  case TensorElement::BF16:
-    return 0x7fff7fff7fff7fffull;
-  case TensorElement::F64:
-    return 0x7fffffffffffffffull;
-  case TensorElement::F32:
-  case TensorElement::F32Ftz:
-  case TensorElement::TF32:
-  case TensorElement::TF32Ftz:
-    return 0x7fffffff7fffffffull;
-  default:
-    return 0;
-  }
-}
-
-/// Copies between a row's elements and packed bytes, sub-byte types included.
-/// In-range elements are contiguous in both where the stride is one.
-struct RowMover {
-  const Box &box;
-  std::vector<uint8_t> packed;
-
-  explicit RowMover(const Box &box) : box(box), packed(box.rowPayload) {}
-
-  uint64_t globalByte(uint64_t row, unsigned element) const {
-    int64_t at = box.start[0] + int64_t(element) * box.map.elementStrides[0];
-    return row + static_cast<uint64_t>(at * int64_t(box.bits) / 8);
-  }
-};
-
-/// The bytes of the shared row: for padded types 16 elements take 16 bytes.
-void spread(const Box &box, const std::vector<uint8_t> &packed,
-            std::vector<uint8_t> &row) {
-  if (box.rowBytes == box.rowPayload) {
-    row = packed;
-    return;
-  }
-  // Padding is undefined: something that is no small number.
-  row.assign(box.rowBytes, 0xa5);
-  unsigned used = box.bits * 2;
-  for (unsigned group = 0; group * 16 < box.rowBytes; ++group)
-    memcpy(row.data() + group * 16, packed.data() + group * used, used);
-}
 
 bool locateGlobalRun(Warp &warp, const Op &op, unsigned lane, uint64_t address,
                      unsigned bytes, Location &location) {

@@ -1,4 +1,4 @@
-//===- TensorMemoryOps.cpp - tcgen05 alloc, ld, st and waits --------------===//
+//===- TensorMemoryOps.cpp - tcgen05 ld, st, waits and fences -------------===//
 
 #include "kvq/Emulator/Machine/Decoder.h"
 #include "kvq/Emulator/Machine/Lanes.h"
@@ -8,6 +8,12 @@
 using namespace kvq::emu;
 using ptx::Mod;
 using ptx::Opcode;
+
+void kvq::emu::reportTensorMisuse(Warp &warp, const Op &op, unsigned lane,
+                                  uint64_t address,
+                                  const llvm::Twine &message) {
+  warp.report(FindingKind::TensorMemory, op, lane, address, message, true);
+}
 
 bool kvq::emu::checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
                                  uint32_t address, unsigned columns,
@@ -24,140 +30,6 @@ bool kvq::emu::checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
 }
 
 namespace {
-
-void misuse(Warp &warp, const Op &op, unsigned lane, uint64_t address,
-            const std::string &message) {
-  warp.report(FindingKind::TensorMemory, op, lane, address, message, true);
-}
-
-bool checkGroup(Warp &warp, const Op &op) {
-  unsigned &group = warp.cta.tensor.ctaGroup;
-  if (group && op.b && group != op.b) {
-    misuse(warp, op, 0, 0,
-           "the kernel uses tcgen05 instructions of both cta_groups");
-    return false;
-  }
-  if (op.b)
-    group = op.b;
-  return true;
-}
-
-void wakeAllocations(Cta &cta) {
-  for (const auto &warp : cta.warps)
-    warp->wake(
-        [](const Group &group) { return group.wait == Wait::TensorAlloc; });
-}
-
-/// The other CTA of a cta_group::2 pair, or null after a report.
-Cta *peerOf(Warp &warp, const Op &op, unsigned lane) {
-  const auto &ctas = warp.cta.cluster.ctas;
-  unsigned peer = warp.cta.rank ^ 1u;
-  if (peer < ctas.size())
-    return ctas[peer].get();
-  warp.report(FindingKind::IllegalOperand, op, lane, 0,
-              "cta_group::2 in a cluster without a pair of CTAs", true);
-  return nullptr;
-}
-
-/// A warp of each CTA of the pair asks for the same columns, and both get the
-/// same ones: `column`, or -1 where this warp has to wait. False after a
-/// report.
-bool allocateInPair(Warp &warp, const Op &op, unsigned lane, unsigned columns,
-                    int &column) {
-  Cta *peer = peerOf(warp, op, lane);
-  if (!peer)
-    return false;
-  TensorMemoryState &own = warp.cta.tensor, &other = peer->tensor;
-  column = own.pairColumn;
-  own.pairColumn = -1;
-  if (column >= 0)
-    return true;
-  own.pairWants = columns;
-  if (!other.pairWants)
-    return true;
-  if (other.pairWants != columns) {
-    misuse(warp, op, lane, 0,
-           llvm::formatv("{0} columns, where the other CTA of the pair asks "
-                         "for {1}",
-                         columns, other.pairWants));
-    return false;
-  }
-  column = TensorMemoryState::allocatePair(own, other, columns, &op);
-  if (column >= 0) {
-    own.pairWants = other.pairWants = 0;
-    other.pairColumn = column;
-    wakeAllocations(*peer);
-  }
-  return true;
-}
-
-/// Sources: columns, address of the result. Op: b the cta_group.
-void allocate(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
-    return;
-  unsigned lane = llvm::countr_zero(lanes);
-  uint64_t columns = warp.values(op.src(0))[lane] & 0xffffffffu;
-  TensorMemoryState &tensor = warp.cta.tensor;
-  if (columns < 32 || columns > 512 || (columns & (columns - 1)))
-    return misuse(warp, op, lane, 0,
-                  llvm::formatv("{0} columns; an allocation has 32, 64, 128, "
-                                "256 or 512",
-                                columns));
-  if (tensor.relinquished)
-    return misuse(warp, op, lane, 0,
-                  "an allocation after the permit was relinquished");
-  const Operand &operand = op.src(1);
-  Location location;
-  uint64_t address = (operand.isNone() ? 0 : warp.values(operand)[lane]) +
-                     addressBias(warp, op);
-  if (!locate(warp, op, lane, op.space, address, 4, 4, location))
-    return;
-  int column;
-  if (op.b == 2) {
-    if (!allocateInPair(warp, op, lane, static_cast<unsigned>(columns), column))
-      return;
-  } else {
-    column = tensor.allocate(static_cast<unsigned>(columns), &op);
-  }
-  if (column < 0) {
-    warp.uncount(op, lanes);
-    warp.park(lanes, warp.getPc() - 1, Wait::TensorAlloc, columns, op);
-    return;
-  }
-  noteAccess(warp, op, lane, location, 4, AccessKind::Write);
-  writeBytes(location.host, static_cast<uint64_t>(column), 4);
-  warp.launch.progress();
-}
-
-/// Sources: address, columns.
-void deallocate(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
-    return;
-  unsigned lane = llvm::countr_zero(lanes);
-  uint64_t address = warp.values(op.src(0))[lane] & 0xffffffffu;
-  uint64_t columns = warp.values(op.src(1))[lane] & 0xffffffffu;
-  if (warp.launch.checkRaces && !(address >> 16) && columns <= 512 &&
-      address + columns <= 512)
-    warp.launch.races.releaseTensor(warp, op, 31 - llvm::countl_zero(lanes),
-                                    warp.cta, static_cast<unsigned>(address),
-                                    static_cast<unsigned>(columns));
-  if (address >> 16 || !warp.cta.tensor.release(static_cast<unsigned>(address),
-                                                static_cast<unsigned>(columns)))
-    return misuse(warp, op, lane, address,
-                  llvm::formatv("no allocation of {0} columns begins at {1:x}",
-                                columns, address));
-  wakeAllocations(warp.cta);
-  if (op.b == 2)
-    if (Cta *peer = peerOf(warp, op, lane))
-      wakeAllocations(*peer);
-  warp.launch.progress();
-}
-
-void relinquish(Warp &warp, const Op &op, LaneMask lanes) {
-  if (!warp.convergeAligned(op, lanes) || !checkGroup(warp, op))
-    return;
-  warp.cta.tensor.relinquished = true;
-}
 
 void completeMove(AsyncWork &work) {
   work.done = true;
@@ -310,17 +182,18 @@ void access(Warp &warp, const Op &op, LaneMask lanes) {
     return !addresses || addresses[i] == addresses[leader];
   });
   if (same != lanes)
-    return misuse(warp, op, llvm::countr_zero(lanes & ~same), address,
-                  "threads of the warp give different addresses");
+    return reportTensorMisuse(warp, op, llvm::countr_zero(lanes & ~same),
+                              address,
+                              "threads of the warp give different addresses");
   tc::TmemCell base = tc::cellAt(address);
   unsigned quarter = warp.index % 4;
   bool half = extra.shape != tc::TmemShape::S32x32b;
   if (base.lane / 32 != quarter ||
       (base.lane % 32 && !(half && base.lane % 32 == 16)))
-    return misuse(warp, op, leader, address,
-                  llvm::formatv("lane {0}; warp {1} reaches lanes {2} to {3}",
-                                base.lane, warp.index, 32 * quarter,
-                                32 * quarter + 31));
+    return reportTensorMisuse(
+        warp, op, leader, address,
+        llvm::formatv("lane {0}; warp {1} reaches lanes {2} to {3}", base.lane,
+                      warp.index, 32 * quarter, 32 * quarter + 31));
   if ((extra.shape == tc::TmemShape::S16x64b ||
        extra.shape == tc::TmemShape::S16x128b) &&
       !checkTensorColumn(warp, op, leader, address, 2, "tensor memory"))
@@ -333,10 +206,11 @@ void access(Warp &warp, const Op &op, LaneMask lanes) {
       tc::TmemCell at = extra.pack ? tc::packedCell(cell, 1) : cell;
       unsigned lane = base.lane + at.lane, column = base.column + at.column;
       if (lane >= tc::tmemLanes || !tensor.isAllocated(column))
-        return misuse(warp, op, i, address,
-                      llvm::formatv("lane {0}, column {1} of tensor memory "
-                                    "is not allocated",
-                                    lane, column));
+        return reportTensorMisuse(
+            warp, op, i, address,
+            llvm::formatv("lane {0}, column {1} of tensor memory "
+                          "is not allocated",
+                          lane, column));
     }
   if (warp.launch.checkRaces)
     noteMove(warp, op, lanes, base);
@@ -455,7 +329,6 @@ static llvm::Error decodeAccess(Decoder &decoder,
 llvm::Error kvq::emu::decodeTensorMemory(Decoder &decoder,
                                          const ptx::Instruction &inst) {
   const ptx::Modifiers &mods = inst.mods;
-  const auto &operands = inst.operands;
   auto emit = [&](Handler handler, llvm::ArrayRef<Operand> src) -> Op & {
     Op &op = decoder.emit(inst, handler, InstructionClass::Tensor, {}, src);
     op.b = mods.ctaGroup;
@@ -463,27 +336,6 @@ llvm::Error kvq::emu::decodeTensorMemory(Decoder &decoder,
   };
   decoder.program.usesTensorMemory = true;
   switch (inst.opcode) {
-  case Opcode::Tcgen05Alloc: {
-    auto address =
-        decodeAddress(decoder, inst, operands[0], toSpace(mods.space()));
-    if (!address)
-      return address.takeError();
-    Operand columns = decoder.source(operands[1], 32);
-    Op &op = emit(allocate, {columns, address->base});
-    op.imm = address->imm;
-    op.space = address->space;
-    op.c = address->flags;
-    return llvm::Error::success();
-  }
-  case Opcode::Tcgen05Dealloc: {
-    Operand address = decoder.source(operands[0], 32);
-    Operand columns = decoder.source(operands[1], 32);
-    emit(deallocate, {address, columns});
-    return llvm::Error::success();
-  }
-  case Opcode::Tcgen05RelinquishAllocPermit:
-    emit(relinquish, {});
-    return llvm::Error::success();
   case Opcode::Tcgen05WaitLd:
   case Opcode::Tcgen05WaitSt:
     emit(waitTensor, {}).a = inst.opcode == Opcode::Tcgen05WaitSt;

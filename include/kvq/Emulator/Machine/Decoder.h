@@ -157,6 +157,8 @@ llvm::Error decodeBulkCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeAsyncStore(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorCopy(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMapOp(Decoder &decoder, const ptx::Instruction &inst);
+llvm::Error decodeTensorAllocation(Decoder &decoder,
+                                   const ptx::Instruction &inst);
 llvm::Error decodeTensorMemory(Decoder &decoder, const ptx::Instruction &inst);
 llvm::Error decodeTensorMultiply(Decoder &decoder,
                                  const ptx::Instruction &inst);

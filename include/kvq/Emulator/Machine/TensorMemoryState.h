@@ -94,6 +94,10 @@ private:
   std::vector<uint8_t> written;
 };
 
+/// Reports, fatally, an access to tensor memory that has no defined effect.
+void reportTensorMisuse(Warp &warp, const Op &op, unsigned lane,
+                        uint64_t address, const llvm::Twine &message);
+
 /// Whether the column of an address is a multiple of `columns`; reports it if
 /// not. Such addresses assemble, and trap on hardware.
 bool checkTensorColumn(Warp &warp, const Op &op, unsigned lane,
