@@ -49,6 +49,17 @@ static Pred isFast(KernelBuilder &b, const Row &row, I32 first, int64_t count) {
   return fast;
 }
 
+/// Loads a unit by itself. LLVM splits the wide loads of chunks into words,
+/// which it joins again by their alignment. Words that are loaded in another
+/// branch it would share with these, with the lesser alignment of both, if they
+/// looked the same: they are volatile.
+static I32 loadUnit(KernelBuilder &b, Ptr from, unsigned bits) {
+  if (bits < 32)
+    return b.loadBits(from, bits);
+  return {b, LLVM::LoadOp::create(b, b.getI32Type(), Value(from),
+                                  /*alignment=*/4, /*isVolatile=*/true)};
+}
+
 SmallVector<I32> kvq::kernel::loadElements(KernelBuilder &b, const Row &row,
                                            I32 first, int64_t count) {
   int64_t numWords = count * getWidth(row) / 32;
@@ -61,7 +72,7 @@ SmallVector<I32> kvq::kernel::loadElements(KernelBuilder &b, const Row &row,
     int64_t filled = 0;
     for (int64_t i = 0; i < count; i += perUnit) {
       I32 at = first + i;
-      auto load = [&] { return b.loadBits(getElement(row, at), unitBits); };
+      auto load = [&] { return loadUnit(b, getElement(row, at), unitBits); };
       I32 unit;
       if (row.size)
         unit = {b, b.choose(
