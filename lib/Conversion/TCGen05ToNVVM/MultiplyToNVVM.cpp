@@ -90,6 +90,7 @@ struct LowerMMA : public ConvertOpToLLVMPattern<MMAOp> {
     MLIRContext *context = op.getContext();
     InstructionFields fields = fieldsOf(op);
     fields.saturate = op.getSaturate();
+    fields.maxShift = op.getMaxShift().value_or(0);
     Value instruction =
         constant(rewriter, loc, rewriter.getI32Type(), fields.encode());
     auto kind =

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace kvq {
@@ -63,10 +64,40 @@ struct TCGen05ToLLVMInterface : public ConvertToLLVMPatternInterface {
   }
 };
 
+/// Checks that the instructions of a function agree on the number of CTAs, as
+/// those of a kernel must (PTX ISA 9.7.16.7.1).
+LogicalResult verifyCtaGroups(FunctionOpInterface function) {
+  Operation *first = nullptr;
+  int64_t expected = 0;
+  WalkResult result = function.walk([&](Operation *op) {
+    StringRef name = "cta_group";
+    if (!isa_and_nonnull<TCGen05Dialect>(op->getDialect()) ||
+        llvm::none_of(op->getName().getAttributeNames(),
+                      [&](StringAttr known) { return known == name; }))
+      return WalkResult::advance();
+    // The default is not there.
+    auto number =
+        cast_or_null<IntegerAttr>(op->getInherentAttr(name).value_or(nullptr));
+    int64_t group = number ? number.getInt() : 1;
+    if (!first) {
+      first = op;
+      expected = group;
+    }
+    if (group == expected)
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "has cta_group = " << group
+                              << ", but all of a function have the same";
+    diag.attachNote(first->getLoc()) << "cta_group = " << expected << " here";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct ConvertTCGen05ToNVVMPass
     : public kvq::impl::ConvertTCGen05ToNVVMBase<ConvertTCGen05ToNVVMPass> {
   void runOnOperation() override {
-    bool unplaced = false;
+    bool isBad = false;
     getOperation()->walk([&](Operation *op) {
       StringRef missing;
       if (auto region = dyn_cast<RegionOp>(op))
@@ -77,11 +108,14 @@ struct ConvertTCGen05ToNVVMPass
         missing = dealloc.getColumns() ? "" : "a number of columns";
       if (missing.empty())
         return;
-      unplaced = true;
+      isBad = true;
       op->emitOpError() << "has not " << missing
                         << " yet; run kvq-tcgen05-allocate-tmem before";
     });
-    if (unplaced)
+    getOperation()->walk([&](FunctionOpInterface function) {
+      isBad |= failed(verifyCtaGroups(function));
+    });
+    if (isBad)
       return signalPassFailure();
 
     MLIRContext *context = &getContext();

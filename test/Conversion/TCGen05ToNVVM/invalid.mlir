@@ -15,3 +15,13 @@ func.func @alloc(%slot: !llvm.ptr<3>, %base: i32) {
   kvq_tcgen05.dealloc %base
   return
 }
+
+// -----
+
+func.func @groups(%slot: !llvm.ptr<3>, %base: i32) {
+  // expected-note @+1 {{cta_group = 2 here}}
+  kvq_tcgen05.alloc %slot columns(32) {cta_group = 2 : i64} : !llvm.ptr<3>
+  // expected-error @+1 {{op has cta_group = 1, but all of a function have the same}}
+  kvq_tcgen05.dealloc %base columns(32)
+  return
+}

@@ -15,20 +15,34 @@ gpu.module @m {
 // CHECK: nvvm.tcgen05.relinquish_alloc_permit{{$}}
 // CHECK: %[[P:.*]] = llvm.inttoptr %{{.*}} : i32 to !llvm.ptr<6>
 // CHECK: nvvm.tcgen05.dealloc %[[P]], %[[C64]] : !llvm.ptr<6>, i32
-// CHECK: nvvm.tcgen05.alloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
-// CHECK: nvvm.tcgen05.relinquish_alloc_permit {group = #nvvm.cta_group<cta_2>}
-// CHECK: nvvm.tcgen05.dealloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
 // LLVM-LABEL: llvm.func @allocation
 // LLVM-NOT: unrealized_conversion_cast
-gpu.func @allocation(%pointer: !llvm.ptr<3>, %base: i32)
-    workgroup(%slot: !slot) kernel {
+gpu.func @allocation(%base: i32) workgroup(%slot: !slot) kernel {
   %c0 = arith.constant 0 : index
   kvq_tcgen05.alloc %slot[%c0] columns(64) : !slot
   kvq_tcgen05.relinquish
   kvq_tcgen05.dealloc %base columns(64)
+  gpu.return
+}
+
+// CHECK-LABEL: @pair
+// CHECK: nvvm.tcgen05.alloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
+// CHECK: nvvm.tcgen05.relinquish_alloc_permit {group = #nvvm.cta_group<cta_2>}
+// CHECK: nvvm.tcgen05.dealloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
+// CHECK: nvvm.tcgen05.cp %{{.*}} {group = #nvvm.cta_group<cta_2>,
+// CHECK: nvvm.tcgen05.shift %{{.*}} {group = #nvvm.cta_group<cta_2>}
+// CHECK: nvvm.tcgen05.commit %{{.*}}, multicast_mask = %{{.*}} {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<3>, i16
+gpu.func @pair(%pointer: !llvm.ptr<3>, %base: i32, %mask: i16) kernel {
   kvq_tcgen05.alloc %pointer columns(64) {cta_group = 2 : i64} : !llvm.ptr<3>
   kvq_tcgen05.relinquish {cta_group = 2 : i64}
   kvq_tcgen05.dealloc %base columns(64) {cta_group = 2 : i64}
+  %a = kvq_tcgen05.make_tile %pointer : !llvm.ptr<3> to !kvq_tcgen05.tile<128x16xf16, k, b32>
+  %t = kvq_tcgen05.region %base at 0 : !kvq_tcgen05.tmem<128x16xf16>
+  kvq_tcgen05.copy shape_128x256b %a to %t {cta_group = 2 : i64}
+      : !kvq_tcgen05.tile<128x16xf16, k, b32> to !kvq_tcgen05.tmem<128x16xf16>
+  %u = kvq_tcgen05.region %base at 0 : !kvq_tcgen05.tmem<32x8xi32>
+  kvq_tcgen05.shift %u {cta_group = 2 : i64} : !kvq_tcgen05.tmem<32x8xi32>
+  kvq_tcgen05.commit %pointer multicast(%mask) {cta_group = 2 : i64} : !llvm.ptr<3>
   gpu.return
 }
 
@@ -133,8 +147,10 @@ gpu.func @products(%base: i32, %smem: !llvm.ptr<3>, %p: i1, %zeros: i64) kernel 
 // CHECK: llvm.inline_asm has_side_effects "", "~{memory}"
 // CHECK: nvvm.tcgen05.cp %{{.*}}, %{{.*}} {multicast = #nvvm.tcgen05_cp_multicast<warpx2_01_23>, shape = #nvvm.tcgen05_cp_shape<shape_64x128b>, srcFormat = #nvvm.tcgen05_cp_src_fmt<b4x16_p64>}
 // CHECK: nvvm.tcgen05.cp %{{.*}}, %{{.*}} {multicast = #nvvm.tcgen05_cp_multicast<warpx2_01_23>, shape = #nvvm.tcgen05_cp_shape<shape_64x128b>, srcFormat = #nvvm.tcgen05_cp_src_fmt<b4x16_p64>}
-// CHECK: nvvm.tcgen05.cp %{{.*}} {group = #nvvm.cta_group<cta_2>, {{.*}}srcFormat = #nvvm.tcgen05_cp_src_fmt<b6x16_p32>}
-// CHECK: nvvm.tcgen05.shift
+// 96 * 65536 + 8
+// CHECK: %[[ROWS:.*]] = llvm.getelementptr %{{.*}}[6291464]
+// CHECK: nvvm.tcgen05.cp %{{.*}}srcFormat = #nvvm.tcgen05_cp_src_fmt<b6x16_p32>}
+// CHECK: nvvm.tcgen05.shift %[[ROWS]]
 // CHECK: nvvm.tcgen05.wait <load>
 // CHECK: nvvm.tcgen05.wait <store>
 // CHECK: nvvm.tcgen05.fence <before>
@@ -146,11 +162,11 @@ gpu.func @copies(%base: i32) workgroup(%smem: !smem) kernel {
   kvq_tcgen05.copy shape_64x128b %a to %t multicast warpx2_01_23
       : !kvq_tcgen05.tile<64x32xf4E2M1FN, k, none, padded> to !kvq_tcgen05.tmem<128x32xf4E2M1FN, byte>
   %b = kvq_tcgen05.make_tile %smem : !smem to !kvq_tcgen05.tile<128x32xf6E2M3FN, k, none, padded>
-  %u = kvq_tcgen05.region %base at 8 : !kvq_tcgen05.tmem<128x8xi32>
+  %u = kvq_tcgen05.region %base at 8 : !kvq_tcgen05.tmem<32x8xi32, lane = 96>
   %v = kvq_tcgen05.region %base at 8 : !kvq_tcgen05.tmem<128x32xf6E2M3FN, byte>
-  kvq_tcgen05.copy shape_128x256b %b to %v {cta_group = 2 : i64}
+  kvq_tcgen05.copy shape_128x256b %b to %v
       : !kvq_tcgen05.tile<128x32xf6E2M3FN, k, none, padded> to !kvq_tcgen05.tmem<128x32xf6E2M3FN, byte>
-  kvq_tcgen05.shift %u : !kvq_tcgen05.tmem<128x8xi32>
+  kvq_tcgen05.shift %u : !kvq_tcgen05.tmem<32x8xi32, lane = 96>
   kvq_tcgen05.wait load
   kvq_tcgen05.wait store
   kvq_tcgen05.fence before
@@ -161,11 +177,10 @@ gpu.func @copies(%base: i32) workgroup(%smem: !smem) kernel {
 // CHECK-LABEL: @commits
 // CHECK: %[[B:.*]] = llvm.getelementptr
 // CHECK: nvvm.tcgen05.commit %[[B]] : !llvm.ptr<3>
-// CHECK: nvvm.tcgen05.commit %{{.*}}, multicast_mask = %{{.*}} {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<3>, i16
-gpu.func @commits(%i: index, %pointer: !llvm.ptr<3>, %mask: i16)
-    workgroup(%bars: !bars) kernel {
+// CHECK: nvvm.tcgen05.commit %{{.*}} : !llvm.ptr<3>
+gpu.func @commits(%i: index, %pointer: !llvm.ptr<3>) workgroup(%bars: !bars) kernel {
   kvq_tcgen05.commit %bars[%i] : !bars
-  kvq_tcgen05.commit %pointer multicast(%mask) {cta_group = 2 : i64} : !llvm.ptr<3>
+  kvq_tcgen05.commit %pointer : !llvm.ptr<3>
   gpu.return
 }
 

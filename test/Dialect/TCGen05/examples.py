@@ -1,8 +1,9 @@
 # RUN: %python %s %kvq_src_root/docs/reference/TCGen05Dialect.md %S/ops.mlir %S/types.mlir
 # REQUIRES: compiler
-"""Each example of the generated reference is in a test that runs: operations in
-ops.mlir, types and attributes in types.mlir. Spaces and the names of values
-apart, the text is the same."""
+"""Each operation, attribute and type of the generated reference has an example,
+and each example is in a test that runs: operations in ops.mlir, types and
+attributes in types.mlir. Spaces and the names of values apart, the text is the
+same."""
 
 import re
 import sys
@@ -15,7 +16,12 @@ def normal(text):
 
 reference, *tests = sys.argv[1:]
 with open(reference) as file:
-    blocks = re.findall(r"```mlir\n(.*?)```", file.read(), re.S)
+    text = file.read()
+blocks = re.findall(r"```mlir\n(.*?)```", text, re.S)
+# Enumerations, which come last, are parameters of others.
+for section in re.split(r"\n(?=##+ )", text.split("\n## Enums\n")[0]):
+    title = section.splitlines()[0]
+    assert not title.startswith("### ") or "```mlir" in section, f"no example: {title}"
 tested = ""
 for name in tests:
     with open(name) as file:

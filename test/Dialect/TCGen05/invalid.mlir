@@ -629,8 +629,16 @@ func.func @f(%r: !kvq_tcgen05.tmem<128x16xi32>) {
 
 // -----
 
-func.func @f(%r: !kvq_tcgen05.tmem<64x8xi32>) {
-  // expected-error @+1 {{op shifts regions of 128 lanes, found '!kvq_tcgen05.tmem<64x8xi32>'}}
-  kvq_tcgen05.shift %r : !kvq_tcgen05.tmem<64x8xi32>
+func.func @f(%r: !kvq_tcgen05.tmem<128x8xi32>) {
+  // expected-error @+1 {{op shifts regions of 32 lanes, found '!kvq_tcgen05.tmem<128x8xi32>'}}
+  kvq_tcgen05.shift %r : !kvq_tcgen05.tmem<128x8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%r: !kvq_tcgen05.tmem<64x8xi32, scattered>) {
+  // expected-error @+1 {{op shifts regions of 32 lanes, found '!kvq_tcgen05.tmem<64x8xi32, scattered>'}}
+  kvq_tcgen05.shift %r : !kvq_tcgen05.tmem<64x8xi32, scattered>
   return
 }

@@ -88,11 +88,11 @@ func.func @products(%a: !kvq_tcgen05.tile<128x64xf16, k, b128>,
                                    !kvq_tcgen05.tile<16x64xf16, k, b128>)
       outs(%d : !kvq_tcgen05.tmem<128x16xf32>)
       disable_lanes(%mask : vector<4xi32>) {negate_a}
-  // CHECK: kvq_tcgen05.mma f16 {{.*}} zero_columns(%{{.*}}) {collector = #kvq_tcgen05<collector fill>, collector_b = 1 : i64, weight_stationary}
+  // CHECK: kvq_tcgen05.mma f16 {{.*}} zero_columns(%{{.*}}) {collector = #kvq_tcgen05<collector fill>, collector_b = 1 : i64, max_shift = 16 : i64, weight_stationary}
   kvq_tcgen05.mma f16 ins(%a, %b64 : !kvq_tcgen05.tile<128x64xf16, k, b128>,
                                      !kvq_tcgen05.tile<64x64xf16, k, b128>)
       outs(%d64 : !kvq_tcgen05.tmem<128x64xf32>) zero_columns(%zeros)
-      {weight_stationary, collector_b = 1 : i64,
+      {weight_stationary, collector_b = 1 : i64, max_shift = 16 : i64,
        collector = #kvq_tcgen05<collector fill>}
   return
 }
@@ -125,7 +125,7 @@ func.func @moves(%a: !kvq_tcgen05.tile<128x64xf16, k, b128>,
                  %w: i32, %c: index,
                  %one: !kvq_tcgen05.tmem<32x64xi32, lane = 64>,
                  %acc: !kvq_tcgen05.tmem<128x64xf16, word>,
-                 %rows: !kvq_tcgen05.tmem<128x8xi32>) {
+                 %rows: !kvq_tcgen05.tmem<32x8xi32, lane = 64>) {
   // CHECK: kvq_tcgen05.copy shape_128x256b %{{.*}} to %{{.*}} : !kvq_tcgen05.tile<128x64xf16, k, b128> to !kvq_tcgen05.tmem<128x64xf16>
   kvq_tcgen05.copy shape_128x256b %a to %t
       : !kvq_tcgen05.tile<128x64xf16, k, b128> to !kvq_tcgen05.tmem<128x64xf16>
@@ -148,8 +148,8 @@ func.func @moves(%a: !kvq_tcgen05.tile<128x64xf16, k, b128>,
   // CHECK: kvq_tcgen05.store shape_32x32b %{{.*}} to %{{.*}} warp(%{{.*}}) unpack : vector<32xf16>, !kvq_tcgen05.tmem<128x64xf16, word>
   kvq_tcgen05.store shape_32x32b %z to %acc warp(%w) unpack
       : vector<32xf16>, !kvq_tcgen05.tmem<128x64xf16, word>
-  // CHECK: kvq_tcgen05.shift %{{.*}} : !kvq_tcgen05.tmem<128x8xi32>
-  kvq_tcgen05.shift %rows : !kvq_tcgen05.tmem<128x8xi32>
+  // CHECK: kvq_tcgen05.shift %{{.*}} : !kvq_tcgen05.tmem<32x8xi32, lane = 64>
+  kvq_tcgen05.shift %rows : !kvq_tcgen05.tmem<32x8xi32, lane = 64>
   return
 }
 

@@ -424,6 +424,30 @@ func.func @f(%a: !kvq_tcgen05.tile<128x32xf16, k, b64>, %b: !kvq_tcgen05.tile<64
 
 // -----
 
+func.func @f(%a: !kvq_tcgen05.tile<128x32xf16, k, b64>, %b: !kvq_tcgen05.tile<64x32xf16, k, b64>, %d: !kvq_tcgen05.tmem<128x64xf32>, %z: i64) {
+  // expected-error @+1 {{op f16: max_shift goes with zero_columns}}
+  kvq_tcgen05.mma f16 ins(%a, %b : !kvq_tcgen05.tile<128x32xf16, k, b64>, !kvq_tcgen05.tile<64x32xf16, k, b64>) outs(%d : !kvq_tcgen05.tmem<128x64xf32>) {max_shift = 8 : i64, weight_stationary}
+  return
+}
+
+// -----
+
+func.func @f(%a: !kvq_tcgen05.tile<128x32xf16, k, b64>, %b: !kvq_tcgen05.tile<64x32xf16, k, b64>, %d: !kvq_tcgen05.tmem<128x64xf32>, %z: i64) {
+  // expected-error @+1 {{op f16: max_shift is 8, 16 or 32 where M is 128, found 24}}
+  kvq_tcgen05.mma f16 ins(%a, %b : !kvq_tcgen05.tile<128x32xf16, k, b64>, !kvq_tcgen05.tile<64x32xf16, k, b64>) outs(%d : !kvq_tcgen05.tmem<128x64xf32>) zero_columns(%z) {max_shift = 24 : i64, weight_stationary}
+  return
+}
+
+// -----
+
+func.func @f(%a: !kvq_tcgen05.tile<32x32xf16, k, b64>, %b: !kvq_tcgen05.tile<64x32xf16, k, b64>, %d: !kvq_tcgen05.tmem<32x64xf32, folded>, %z: i64) {
+  // expected-error @+1 {{op f16: max_shift is 8 or 16 where M is 32, found 32}}
+  kvq_tcgen05.mma f16 ins(%a, %b : !kvq_tcgen05.tile<32x32xf16, k, b64>, !kvq_tcgen05.tile<64x32xf16, k, b64>) outs(%d : !kvq_tcgen05.tmem<32x64xf32, folded>) zero_columns(%z) {max_shift = 32 : i64, weight_stationary}
+  return
+}
+
+// -----
+
 func.func @f(%a: !kvq_tcgen05.tile<128x64xf4E2M1FN, k, b32>, %b: !kvq_tcgen05.tile<16x64xf4E2M1FN, k, b32>, %d: !kvq_tcgen05.tmem<128x16xf32>) {
   // expected-error @+1 {{op mxf4: is a kind of kvq_tcgen05.mma_block_scaled; accepted are f16, tf32, f8f6f4 and i8}}
   kvq_tcgen05.mma mxf4 ins(%a, %b : !kvq_tcgen05.tile<128x64xf4E2M1FN, k, b32>, !kvq_tcgen05.tile<16x64xf4E2M1FN, k, b32>) outs(%d : !kvq_tcgen05.tmem<128x16xf32>)  {}

@@ -240,6 +240,12 @@ func.func private @f(!kvq_tcgen05.tile<32x64xf16, mn, b128>)
 
 // -----
 
+// This holds the steps of 16 of N where an 8-bit B is MN-major (table 52).
+// expected-error @+1 {{a column of an MN-major tile has at most 256 elements and is a multiple of 16 bytes, found 24 elements of 8 bits}}
+func.func private @f(!kvq_tcgen05.tile<24x64xf8E4M3FN, mn, none>)
+
+// -----
+
 // expected-error @+1 {{an MN-major tile has a multiple of 8 along K, found 12}}
 func.func private @f(!kvq_tcgen05.tile<64x12xf16, mn, b128>)
 

@@ -49,7 +49,21 @@ func.func private @parameters_in_order(
 // CHECK-SAME: #kvq_tcgen05.layout<k, b128>
 // CHECK-SAME: #kvq_tcgen05.layout<k, none, padded>
 // CHECK-SAME: #kvq_tcgen05.layout<mn, none, leading = 128, stride = 2048>
+// CHECK-SAME: #kvq_tcgen05<mma_kind mxf4nvf4>
+// CHECK-SAME: #kvq_tcgen05<collector fill>
+// CHECK-SAME: #kvq_tcgen05<access_shape shape_16x256b>
+// CHECK-SAME: #kvq_tcgen05<copy_shape shape_64x128b>
+// CHECK-SAME: #kvq_tcgen05<copy_multicast warpx2_02_13>
+// CHECK-SAME: #kvq_tcgen05<wait_kind load>
+// CHECK-SAME: #kvq_tcgen05<fence_kind after>
 func.func private @attributes() attributes {
   test.a = #kvq_tcgen05.layout<k, b128>,
   test.b = #kvq_tcgen05.layout<k, none, padded>,
-  test.c = #kvq_tcgen05.layout<mn, none, leading = 128, stride = 2048>}
+  test.c = #kvq_tcgen05.layout<mn, none, leading = 128, stride = 2048>,
+  test.d = #kvq_tcgen05<mma_kind mxf4nvf4>,
+  test.e = #kvq_tcgen05<collector fill>,
+  test.f = #kvq_tcgen05<access_shape shape_16x256b>,
+  test.g = #kvq_tcgen05<copy_shape shape_64x128b>,
+  test.h = #kvq_tcgen05<copy_multicast warpx2_02_13>,
+  test.i = #kvq_tcgen05<wait_kind load>,
+  test.j = #kvq_tcgen05<fence_kind after>}

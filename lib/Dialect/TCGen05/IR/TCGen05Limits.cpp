@@ -1,6 +1,7 @@
 //===- TCGen05Limits.cpp - What the instructions accept -------------------===//
 
 #include "kvq/Dialect/TCGen05/IR/TCGen05Limits.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace kvq::tcgen05;
@@ -94,7 +95,8 @@ uint32_t InstructionFields::encode() const {
                   uint32_t(transposeB) << 16 | uint32_t(n / 8) << 17 |
                   uint32_t(m / 16) << 24;
   if (!isBlockScaled(kind))
-    return bits | uint32_t(saturate) << 3 | *getAccumulatorCode(kind, d) << 4;
+    return bits | uint32_t(saturate) << 3 | *getAccumulatorCode(kind, d) << 4 |
+           (maxShift ? llvm::Log2_64(maxShift / 4) << 30 : 0);
   // M / 128 is at bit 27, which is where M / 16 has it.
   bool exponent = isa<Float8E8M0FNUType>(scale);
   return bits | scaleIdB << 4 | uint32_t(exponent) << 23 | scaleIdA << 29;

@@ -324,8 +324,8 @@ LogicalResult ShiftOp::verify() {
   if (region.getNumWords() != 8)
     return emitOpError() << "shifts rows of 32 bytes, found a region of "
                          << region.getNumWords() * 4;
-  if (region.getPlacement() != Placement::Straight ||
-      region.getRows() != numLanes)
-    return emitOpError() << "shifts regions of 128 lanes, found " << region;
+  // The shape is 31x256b (PTX ISA 9.7.16.2.3): the lanes of one warp.
+  if (region.getPlacement() != Placement::Straight || region.getRows() != 32)
+    return emitOpError() << "shifts regions of 32 lanes, found " << region;
   return success();
 }

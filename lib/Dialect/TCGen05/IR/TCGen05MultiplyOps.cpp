@@ -299,6 +299,15 @@ LogicalResult MMAOp::verify() {
     return error() << "collector_b is for weight-stationary products";
   if (getCollectorB().value_or(0) < 0 || getCollectorB().value_or(0) > 3)
     return error() << "collector_b is 0 to 3, found " << *getCollectorB();
+  if (std::optional<int64_t> shift = getMaxShift()) {
+    if (!getZeroColumns())
+      return error() << "max_shift goes with zero_columns";
+    int64_t most = getM() == 32 ? 16 : 32;
+    if (*shift != 8 && *shift != 16 && *shift != most)
+      return error() << "max_shift is 8"
+                     << (most == 32 ? ", 16 or 32" : " or 16") << " where M is "
+                     << getM() << ", found " << *shift;
+  }
   return success();
 }
 

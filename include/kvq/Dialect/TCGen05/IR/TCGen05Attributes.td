@@ -193,6 +193,12 @@ def TCGen05_MMAKindAttr : TCGen05EnumAttr<TCGen05_MMAKind, "mma_kind"> {
     | `mxf8f6f4` | as f8f6f4 | f32 | 32 | f8E8M0FNU per 32 |
     | `mxf4` | f4E2M1FN | f32 | 64 | f8E8M0FNU per 32 |
     | `mxf4nvf4` | f4E2M1FN | f32 | 64 | f8E4M3FN or f8E8M0FNU per 16, f8E8M0FNU per 32 |
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<mma_kind mxf4nvf4>
+    ```
   }];
 }
 
@@ -202,6 +208,12 @@ def TCGen05_CollectorAttr : TCGen05EnumAttr<TCGen05_Collector, "collector"> {
     `fill` keeps operand A (B of a weight-stationary product) for the next
     product, `use` and `lastuse` take it from there, `discard` does neither.
     The data must be the same; results do not depend on the hint.
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<collector fill>
+    ```
   }];
 }
 
@@ -221,6 +233,12 @@ def TCGen05_AccessShapeAttr
     | `shape_16x32bx2` | N | N, twice | t%16 | r + (t < 16 ? 0 : split) |
 
     N is a power of two, and there are at most 128 registers.
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<access_shape shape_16x256b>
+    ```
   }];
 }
 
@@ -236,20 +254,54 @@ def TCGen05_CopyShapeAttr : TCGen05EnumAttr<TCGen05_CopyShape, "copy_shape"> {
     | `shape_64x128b` | `warpx2_02_13` | r, r + 64 |
     | `shape_64x128b` | `warpx2_01_23` | (r/32) 64 + r%32, and 32 more |
     | `shape_32x128b` | `warpx4` | r, r + 32, r + 64, r + 96 |
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<copy_shape shape_64x128b>
+    ```
   }];
 }
 
 def TCGen05_CopyMulticastAttr
     : TCGen05EnumAttr<TCGen05_CopyMulticast, "copy_multicast"> {
   let summary = "the quarters of tensor memory that a copy writes";
+  let description = [{
+    A pair of quarters, 0 with 2 and 1 with 3 or 0 with 1 and 2 with 3, has the
+    same rows after `warpx2_02_13` or `warpx2_01_23`, all four after `warpx4`.
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<copy_multicast warpx2_02_13>
+    ```
+  }];
 }
 
 def TCGen05_WaitKindAttr : TCGen05EnumAttr<TCGen05_WaitKind, "wait_kind"> {
   let summary = "what a wait waits for";
+  let description = [{
+    The loads or the stores of the executing threads.
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<wait_kind load>
+    ```
+  }];
 }
 
 def TCGen05_FenceKindAttr : TCGen05EnumAttr<TCGen05_FenceKind, "fence_kind"> {
   let summary = "the side of a thread synchronization";
+  let description = [{
+    Whether the fence stands before or after a barrier, arrival or wait.
+
+    Example:
+
+    ```mlir
+    #kvq_tcgen05<fence_kind after>
+    ```
+  }];
 }
 
 #endif // KVQ_DIALECT_TCGEN05_IR_TCGEN05ATTRIBUTES_TD

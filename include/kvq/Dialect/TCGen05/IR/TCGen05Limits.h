@@ -44,6 +44,8 @@ struct InstructionFields {
   bool transposeA = false, transposeB = false;
   bool negateA = false, negateB = false;
   bool saturate = false;
+  /// Of columns of B, in weight-stationary products: 0, 8, 16 or 32.
+  int64_t maxShift = 0;
   /// Type of the scales, and the first byte of each word that is used.
   mlir::Type scale;
   uint32_t scaleIdA = 0, scaleIdB = 0;

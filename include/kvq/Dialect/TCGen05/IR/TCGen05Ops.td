@@ -324,7 +324,8 @@ def TCGen05_MMAOp : TCGen05MMAOpBase<"mma", [AttrSizedOperandSegments]> {
     - `shift_a`: A, in tensor memory, is shifted down by one row.
     - `weight_stationary`: B stays in the buffer `collector_b`; `collector`
       then is about B. `zero_columns` is the mask descriptor of columns of B
-      that count as zero.
+      that count as zero. It may also shift columns, at most by `max_shift`: 8,
+      16, or, unless M is 32, 32.
 
     Example:
 
@@ -350,6 +351,7 @@ def TCGen05_MMAOp : TCGen05MMAOpBase<"mma", [AttrSizedOperandSegments]> {
     UnitAttr:$shift_a,
     UnitAttr:$weight_stationary,
     OptionalAttr<I64Attr>:$collector_b,
+    OptionalAttr<I64Attr>:$max_shift,
     DefaultValuedAttr<TCGen05_CollectorAttr,
                       "::kvq::tcgen05::Collector::Discard">:$collector
   );
@@ -361,7 +363,7 @@ def TCGen05_MMAOp : TCGen05MMAOpBase<"mma", [AttrSizedOperandSegments]> {
             ::mlir::Value(), /*cta_group=*/1, ::mlir::IntegerAttr(),
             /*negate_a=*/false, /*negate_b=*/false, /*saturate=*/false,
             /*shift_a=*/false, /*weight_stationary=*/false,
-            ::mlir::IntegerAttr());
+            ::mlir::IntegerAttr(), ::mlir::IntegerAttr());
     }]>
   ];
   let assemblyFormat = [{
@@ -589,13 +591,13 @@ def TCGen05_StoreOp : TCGen05Op<"store",
 def TCGen05_ShiftOp : TCGen05EffectOp<"shift"> {
   let summary = "shift rows down";
   let description = [{
-    One thread moves rows of 32 bytes of tensor memory down by one row, the
-    last one excepted.
+    One thread moves the rows of 32 bytes of the lanes of one warp, the last
+    row excepted, to the next lane.
 
     Example:
 
     ```mlir
-    kvq_tcgen05.shift %t : !kvq_tcgen05.tmem<128x8xi32>
+    kvq_tcgen05.shift %t : !kvq_tcgen05.tmem<32x8xi32, lane = 64>
     ```
   }];
   let arguments = (ins TCGen05_TMemType:$region, TCGen05_CtaGroup:$cta_group);
