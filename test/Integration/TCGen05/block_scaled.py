@@ -63,9 +63,8 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("accumulate", [None, True])
-@pytest.mark.parametrize("name", CASES)
-def test_product(name, accumulate):
+def product(name, accumulate=None, attributes="", sliced=False, sign=1):
+    """Runs one kvq_tcgen05.mma_block_scaled, of which `sign` is the sign."""
     kind, type_a, type_b, scale, block, n, k, layout_a, layout_b = CASES[name]
     generator = rng(name)
 
@@ -117,8 +116,16 @@ def test_product(name, accumulate):
     for index, (side, rows, column, data) in enumerate(sides):
         types.append(f"!kvq_tcgen05.scales<{rows}x{columns}x{scale}>")
         tile = f"!kvq_tcgen05.scale_tile<{rows}x{columns}x{scale}>"
+        region = f"%s{side} = kvq_tcgen05.region %base at {column} : {types[index]}"
+        if sliced:
+            # The second half of twice as many scales.
+            whole = types[index].replace(f"x{columns}x", f"x{2 * columns}x")
+            at = f"%half{side}" if side == "a" else columns
+            region = f"""%half{side} = arith.constant {columns} : index
+      %w{side} = kvq_tcgen05.region %base at {column - columns // 4 * rows // 32} : {whole}
+      %s{side} = kvq_tcgen05.slice %w{side}[{at}] : {whole} to {types[index]}"""
         text += f"""      %t{side} = kvq_tcgen05.make_tile %p{index + 1} : !llvm.ptr<3> to {tile}
-      %s{side} = kvq_tcgen05.region %base at {column} : {types[index]}
+      {region}
       kvq_tcgen05.copy_scales %t{side} to %s{side} : {tile} to {types[index]}
 """
         for m in range(rows):
@@ -133,9 +140,9 @@ def test_product(name, accumulate):
       %d = kvq_tcgen05.region %base at 0 : {d}
       kvq_tcgen05.mma_block_scaled {kind} ins(%a, %b : {operand}, {tile_b})
           scales(%sa, %sb : {types[0]}, {types[1]}) outs(%d : {d})
-          {"accumulate(%true)" if accumulate else ""} {{block = {block} : i64}}
+          {"accumulate(%true)" if accumulate else ""} {{block = {block} : i64{attributes}}}
 """
-    exact = (a * np.repeat(sa, block, 1)) @ (b * np.repeat(sb, block, 1)).T
+    exact = sign * (a * np.repeat(sa, block, 1)) @ (b * np.repeat(sb, block, 1)).T
     if accumulate:
         old = generator.integers(-8, 8, (128, n)).astype(np.float64)
         layouts.write_accumulator(words, 0, old)
@@ -144,3 +151,25 @@ def test_product(name, accumulate):
     for schedule, got in zip(kernels.SCHEDULES, kernels.run_issue(text, image, words)):
         bad = np.argwhere(got != want)
         assert not len(bad), f"{schedule}: {len(bad)} words differ, first {bad[0]}"
+
+
+@pytest.mark.parametrize("accumulate", [None, True])
+@pytest.mark.parametrize("name", CASES)
+def test_product(name, accumulate):
+    product(name, accumulate)
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "mxfp8"])
+def test_negate(name):
+    product(name, attributes=", negate_a", sign=-1)
+    product(name, attributes=", negate_b", sign=-1)
+
+
+@pytest.mark.parametrize("hint", ["lastuse", "fill", "use"])
+def test_collector(hint):
+    product("nvfp4", attributes=f", collector = #kvq_tcgen05<collector {hint}>")
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "nvfp4-n256", "mxfp8"])
+def test_sliced_scales(name):
+    product(name, sliced=True)

@@ -1,6 +1,6 @@
 # RUN: %pytest %s
 # REQUIRES: python
-"""Loads, stores and copies of every shape and count, against NumPy."""
+"""Loads, stores, copies of every shape and count, and shifts, against NumPy."""
 
 import zlib
 
@@ -197,6 +197,22 @@ def test_copy(name, source):
     for schedule, got in zip(kernels.SCHEDULES, kernels.run_issue(text, image, words)):
         bad = np.argwhere(got != want)
         assert not len(bad), f"{schedule}: {len(bad)} words differ, first {bad[0]}"
+
+
+@pytest.mark.parametrize("lane", [0, 96])
+def test_shift(lane):
+    """31 rows of 32 bytes go to the next lane; the first one keeps its words."""
+    words = rng("shift").integers(0, 2**32, (128, 64), dtype=np.uint32)
+    region = "!kvq_tcgen05.tmem<32x8xi32" + f", lane = {lane}" * bool(lane) + ">"
+    text = f"""
+      %t = kvq_tcgen05.region %base at 24 : {region}
+      kvq_tcgen05.shift %t : {region}
+"""
+    want = words.copy()
+    want[lane + 1 : lane + 32, 24:32] = words[lane : lane + 31, 24:32]
+    image = np.zeros(2048, np.uint8)
+    for got in kernels.run_issue(text, image, words):
+        assert (got == want).all()
 
 
 def test_element_vectors():

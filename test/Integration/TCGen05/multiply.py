@@ -55,6 +55,7 @@ def product(
     attributes="",
     operands="",
     expect=None,
+    expect_b=None,
     disabled=(),
     before="",
 ):
@@ -102,7 +103,7 @@ def product(
         old = generator.integers(-8, 8, (m, n)).astype(np.float64)
         layouts.write_accumulator(words, d_column, old, placement, lane, d)
     text += f" {operands} {{{attributes}}}\n"
-    exact = (a if expect is None else expect(a)) @ b.T
+    exact = (expect(a) if expect else a) @ (expect_b(b) if expect_b else b).T
     if accumulate:
         exact = exact + old * d_scale
     want = words.copy()
@@ -145,6 +146,7 @@ CASES = {
                   Layout("k", "b32", True)),
     "s8": ("i8", "si8", "si8", 128, 48, 64, Layout("k", "b64"), Layout("k", "b64")),
     "u8-mn": ("i8", "ui8", "si8", 64, 16, 32, Layout("mn", "b64"), Layout("mn", "none")),
+    "i8-n8": ("i8", "ui8", "ui8", 64, 8, 32, K16, K16),
     "i8-n24": ("i8", "si8", "ui8", 128, 24, 32, K16, K16),
     # A in tensor memory.
     "ts-f16": ("f16", "f16", "f16", 128, 16, 64, None, Layout("k", "b128")),
@@ -182,9 +184,10 @@ def test_lane_16():
     product("f16", "f16", "f16", 64, 16, 32, None, layout, lane=16)
 
 
-def test_scale_d():
+@pytest.mark.parametrize("kind", ["f16", "tf32"])
+def test_scale_d(kind):
     layout = Layout("k", "b64")
-    product("f16", "f16", "f16", 128, 16, 32, layout, layout, accumulate=True,
+    product(kind, kind, kind, 128, 16, 32, layout, layout, accumulate=True,
             d_scale=0.125, attributes="scale_d = 3 : i64")  # fmt: skip
 
 
@@ -213,11 +216,69 @@ def test_disabled_lanes():
             disabled=[1, 33, *range(96, 128)])  # fmt: skip
 
 
-@pytest.mark.parametrize("m", [32, 64, 128])
-def test_weight_stationary(m):
+def test_shifted_a():
+    """Row i of the product has row i - 1 of A, but for row 0 its own."""
+    product("f16", "f16", "f16", 128, 16, 32, None, Layout("k", "b64"),
+            attributes="shift_a, collector = #kvq_tcgen05<collector lastuse>",
+            expect=lambda a: a[[0, *range(127)]])  # fmt: skip
+
+
+STATIONARY = {
+    "f16-m32": ("f16", "f16", "f16", 32, 128, 32),
+    "f16-m64": ("f16", "bf16", "bf16", 64, 64, 32),
+    "f16-m128": ("f16", "f16", "f16", 128, 64, 32),
+    "tf32-m64": ("tf32", "tf32", "tf32", 64, 64, 16),
+    "f8f6f4-m32": ("f8f6f4", "f8E4M3FN", "f8E5M2", 32, 64, 64),
+    "i8-m64": ("i8", "si8", "ui8", 64, 128, 64),
+}
+
+
+@pytest.mark.parametrize("name", STATIONARY)
+def test_weight_stationary(name):
     layout = Layout("k", "b64")
-    product("f16", "f16", "f16", m, 64, 32, layout, layout, ws=True,
+    product(*STATIONARY[name], layout, layout, ws=True, accumulate=True,
             attributes="weight_stationary, collector_b = 2 : i64")  # fmt: skip
+
+
+def test_weight_stationary_tensor_a():
+    product("f16", "f16", "f16", 128, 64, 32, None, Layout("k", "b64"), ws=True,
+            attributes="weight_stationary")  # fmt: skip
+
+
+# Descriptors of masks and the masks that they are to give, one for each part
+# of N, column 0 first: the examples 2 to 4 of the PTX ISA 9.7.16.4.3. All have
+# runs of three zeroed and four used columns.
+MASKS = {
+    "m128": (128, dict(), ["0000111"]),
+    "m64": (64, dict(first=[1, 0]), ["1110000", "0000111"]),
+    "m32": (32, dict(first=[1, 1, 0, 0], start=[0, 1, 2, 1], shift=2),
+            ["1110000", "1100001", "0011100", "0001110"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_zero_columns(name):
+    m, fields, parts = MASKS[name]
+    shift, n = fields.get("shift", 0), 64
+    word = 1 << 39 | 2 << 40 | 3 << 48 | shift << 56
+    for index, start in enumerate(fields.get("start", [])):
+        word |= start << 8 * index
+    for index, first in enumerate(fields.get("first", [])):
+        word |= first << 32 + index
+    width = n // len(parts)
+    zero = [part[c % 7] == "1" for part in parts for c in range(width)]
+
+    def masked(b):
+        shifted = np.vstack([b[shift:], np.zeros((shift, b.shape[1]))])
+        shifted[zero] = 0
+        return shifted
+
+    layout = Layout("k", "b64")
+    product("f16", "f16", "f16", m, n, 32, layout, layout, ws=True, expect_b=masked,
+            before=f"      %zeros = arith.constant {word} : i64\n",
+            operands="zero_columns(%zeros)",
+            attributes="weight_stationary" + ", max_shift = 8 : i64" * bool(shift),
+            )  # fmt: skip
 
 
 def test_saturate():

@@ -33,38 +33,56 @@ def setup(seed):
     return generator, images, words
 
 
-@pytest.mark.parametrize("m,tensor_a", [(256, False), (128, False), (256, True)])
-def test_product(m, tensor_a):
+# Kind, elements of A and B, M, and whether A is in tensor memory.
+PRODUCTS = {
+    "f16-m256": ("f16", "f16", 256, False),
+    "f16-m128": ("f16", "bf16", 128, False),
+    "f16-ts": ("f16", "f16", 256, True),
+    "tf32": ("tf32", "tf32", 256, False),
+    "f8f6f4": ("f8f6f4", "f8E5M2", 128, False),
+    "i8": ("i8", "si8", 256, False),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_product(name):
+    kind, element, m, tensor_a = PRODUCTS[name]
     generator, images, words = setup(m + tensor_a)
-    n, k, layout = 64, 64, Layout("k", "b128")
+    n, layout = 64, Layout("k", "b128")
+    k = 1024 // layouts.TYPES[element][1]
+    d = "i32" if kind == "i8" else "f32"
     a, b = matrix(generator, m, k), matrix(generator, n, k)
+    if kind == "i8":
+        a, b = 2 * a, 2 * b
     old = generator.integers(-8, 8, (m, n)).astype(np.float64)
     rows = m // 2
     for cta in range(2):
         part = a[cta * rows : (cta + 1) * rows]
         if tensor_a:
-            layouts.write_operand(words[cta], 128, part, "f16")
+            layouts.write_operand(words[cta], 128, part, element)
         else:
-            layouts.write_tile(images[cta], 0, part, "f16", layout)
+            layouts.write_tile(images[cta], 0, part, element, layout)
         layouts.write_tile(images[cta], BASE_B, b[cta * n // 2 : (cta + 1) * n // 2],
-                           "f16", layout)  # fmt: skip
+                           element, layout)  # fmt: skip
     want = words.copy()
     placement = "straight" if m == 256 else "folded64"
     for cta in range(2):
         part = slice(cta * rows, (cta + 1) * rows)
-        layouts.write_accumulator(words[cta], 0, old[part], placement)
-        layouts.write_accumulator(want[cta], 0, (a @ b.T + old)[part], placement)
-    type_a = f"!kvq_tcgen05.tile<{rows}x{k}xf16, k, b128>"
+        layouts.write_accumulator(words[cta], 0, old[part], placement, kind=d)
+        layouts.write_accumulator(
+            want[cta], 0, (a @ b.T + old)[part], placement, kind=d
+        )
+    type_a = f"!kvq_tcgen05.tile<{rows}x{k}x{element}, k, b128>"
     make_a = f"      %a = kvq_tcgen05.make_tile %smem : !llvm.ptr<3> to {type_a}\n"
     if tensor_a:
-        type_a = f"!kvq_tcgen05.tmem<128x{k}xf16>"
+        type_a = f"!kvq_tcgen05.tmem<128x{k}x{element}>"
         make_a = f"      %a = kvq_tcgen05.region %base at 128 : {type_a}\n"
-    type_b = f"!kvq_tcgen05.tile<{n // 2}x{k}xf16, k, b128>"
-    type_d = f"!kvq_tcgen05.tmem<{rows}x{n}xf32{', folded' * (m == 128)}>"
+    type_b = f"!kvq_tcgen05.tile<{n // 2}x{k}x{element}, k, b128>"
+    type_d = f"!kvq_tcgen05.tmem<{rows}x{n}x{d}{', folded' * (m == 128)}>"
     text = f"""{make_a}      %pb = llvm.getelementptr %smem[{BASE_B}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
       %b = kvq_tcgen05.make_tile %pb : !llvm.ptr<3> to {type_b}
       %d = kvq_tcgen05.region %base at 0 : {type_d}
-      kvq_tcgen05.mma f16 ins(%a, %b : {type_a}, {type_b}) outs(%d : {type_d})
+      kvq_tcgen05.mma {kind} ins(%a, %b : {type_a}, {type_b}) outs(%d : {type_d})
           accumulate(%true) {{cta_group = 2 : i64}}
 """
     check(kernels.run_pair(text, images, words), want)
@@ -121,5 +139,25 @@ def test_block_scaled():
       kvq_tcgen05.mma_block_scaled mxf4nvf4 ins(%a, %b : {tile_a}, {tile_b})
           scales(%sa, %sb : {scales}, {scales}) outs(%d : {d})
           {{block = 16 : i64, cta_group = 2 : i64}}
+"""
+    check(kernels.run_pair(text, images, words), want)
+
+
+def test_copy_and_shift():
+    """Each CTA copies from its own shared memory."""
+    generator, images, words = setup(4)
+    want, layout = words.copy(), Layout("k", "b32")
+    for cta in range(2):
+        part = matrix(generator, 128, 16)
+        layouts.write_tile(images[cta], 0, part, "f16", layout)
+        layouts.write_operand(want[cta], 8, part, "f16")
+        want[cta, 33:64, 16:24] = words[cta, 32:63, 16:24]
+    tile, region = "!kvq_tcgen05.tile<128x16xf16, k, b32>", "!kvq_tcgen05.tmem<128x16xf16>"
+    rows = "!kvq_tcgen05.tmem<32x8xi32, lane = 32>"
+    text = f"""      %a = kvq_tcgen05.make_tile %smem : !llvm.ptr<3> to {tile}
+      %t = kvq_tcgen05.region %base at 8 : {region}
+      kvq_tcgen05.copy shape_128x256b %a to %t {{cta_group = 2 : i64}} : {tile} to {region}
+      %r = kvq_tcgen05.region %base at 16 : {rows}
+      kvq_tcgen05.shift %r {{cta_group = 2 : i64}} : {rows}
 """
     check(kernels.run_pair(text, images, words), want)
