@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the optimizing passes cost, beside --canonicalize --cse on the same module.
+"""What the optimizing passes cost, beside mlir-opt --canonicalize --cse on the same
+module.
 
 Modules have 10, 100 and 1,000 layers in one function, or with --functions one
 function for each: K and V of the step appended to caches of bf16, gathered, and
@@ -10,14 +11,15 @@ canonicalizes and removes common subexpressions three times.
 Times are processor time of one thread, the least of several runs, less that of
 parsing and printing alone. All columns of a row are measured in turn.
 
-Needs a build of kvq-opt, which runs canonicalize and CSE of the MLIR that it is
-linked with.
+Needs a build of kvq-opt and KVQPlugin.so. Without the plugin, or mlir-opt of the same
+LLVM, kvq-opt canonicalizes in its place, and the output says so.
 """
 
 import argparse
 import pathlib
 import re
 import resource
+import shutil
 import string
 import subprocess
 import sys
@@ -159,10 +161,18 @@ def module(layers, functions):
     return "".join(text)
 
 
-def run(kvq_opt, file, pipeline):
+def find_mlir_opt(plugin):
+    """The command of the stock mlir-opt with the dialect, or None."""
+    tool = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
+    if not tool or not plugin.exists():
+        return None
+    return [tool, f"--load-dialect-plugin={plugin}"]
+
+
+def run(tool, file, pipeline):
     """Seconds of processor time, and the output."""
     command = [
-        kvq_opt,
+        *tool,
         file,
         f"--pass-pipeline=builtin.module({pipeline})",
         "--mlir-disable-threading",
@@ -171,7 +181,7 @@ def run(kvq_opt, file, pipeline):
     done = subprocess.run(command, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        sys.exit(f"error: {kvq_opt} exited {done.returncode}\n{done.stderr[:2000]}")
+        sys.exit(f"error: {' '.join(map(str, tool))} exited {done.returncode}\n{done.stderr[:2000]}")
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return seconds, done.stdout
 
@@ -203,6 +213,12 @@ def main():
     arguments = parser.parse_args()
     if min(arguments.layers) < 1 or arguments.repeat < 1:
         parser.error("--layers and --repeat have to be at least 1")
+    kvq_opt = [arguments.kvq_opt]
+    plugin = arguments.kvq_opt.parent.parent / "lib" / "KVQPlugin.so"
+    mlir_opt = find_mlir_opt(plugin)
+    if not mlir_opt:
+        print(f"no mlir-opt or no {plugin}: kvq-opt canonicalizes")
+        mlir_opt = kvq_opt
     print(
         f"{'layers':>7}{'ops':>8}{'canonicalize+cse':>19}{'kvq-optimize':>15}{'ratio':>8}"
         "   microseconds per op"
@@ -216,14 +232,15 @@ def main():
             ops = len(
                 re.findall(r"^ +(?:%\w+ = |kvq\.append|linalg\.yield|return)", text, re.MULTILINE)
             )
-            seconds = {"": [], BASELINE: [], OPTIMIZE: []}
+            columns = [(mlir_opt, ""), (mlir_opt, BASELINE), (kvq_opt, ""), (kvq_opt, OPTIMIZE)]
+            seconds = [[] for _ in columns]
             for _ in range(arguments.repeat):
-                for pipeline, runs in seconds.items():
-                    time, output = run(arguments.kvq_opt, file, pipeline)
+                for (tool, pipeline), runs in zip(columns, seconds):
+                    time, output = run(tool, file, pipeline)
                     runs.append(time)
             check(output, layers)
-            none, baseline, optimize = (min(runs) for runs in seconds.values())
-            a, b = baseline - none, optimize - none
+            none, baseline, other_none, optimize = map(min, seconds)
+            a, b = baseline - none, optimize - other_none
             print(
                 f"{layers:7}{ops:8}{a / ops * 1e6:19.2f}{b / ops * 1e6:15.2f}{b / a:8.2f}",
                 flush=True,
