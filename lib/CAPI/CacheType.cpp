@@ -88,8 +88,7 @@ int64_t kvqCacheTypeGetBytesPerToken(MlirType type) {
 
 MlirStringRef kvqCacheTypeGetFormatName(MlirType type) {
   CacheType cache = getCache(type);
-  auto format = cache ? dyn_cast<FormatAttr>(cache.getFormat()) : FormatAttr();
-  return wrap(format ? format.getPresetName() : StringRef(""));
+  return wrap(cache ? getFormatName(cache.getFormat()) : StringRef(""));
 }
 
 int64_t kvqCacheTypeGetElementBits(MlirType type) {

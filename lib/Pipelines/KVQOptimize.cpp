@@ -37,6 +37,9 @@ void kvq::buildKVQOptimizePipeline(OpPassManager &pm,
   AssignBlockScalesOptions scales;
   scales.chip = options.chip;
   scales.valueReader = options.valueReader;
+  scales.globalScale = options.globalScale;
+  scales.maxError = options.maxError;
+  scales.maxStoredError = options.maxStoredError;
   pm.addPass(createAssignBlockScales(scales));
   // The CPU exit has no MMA kinds, and splits on its own.
   if (options.chip != "cpu") {

@@ -81,6 +81,12 @@ int main(void) {
   // CHECK: format 'bf16' bits 16 global 0
   // CHECK-NEXT: page 64 heads 4 head_dim 128 bytes 65536 1024
 
+  // What the block scales are is not decided.
+  describe(context, "!kvq.cache<key, 64x4x128, fp4, NHD>");
+  // CHECK: cache 1 side 0 layout 0 scales 4 format 'fp4' bits 4 global 0
+  // CHECK-NEXT: page 64 heads 4 head_dim 128 bytes 16384 256
+  // CHECK-NEXT: data -1x64x4x128 scales none -7x-7x-7x-7
+
   // Blocks of 16 tokens: 32 rows of 32 / 2 bytes, 2 rows of 32 scales.
   describe(context,
            "!kvq.cache<value, 32x1x32, #kvq.format<f4E2M1FN, scale = f8E4M3FN, "

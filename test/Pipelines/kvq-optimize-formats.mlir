@@ -1,6 +1,7 @@
 // A layer over float caches in formats, for a reader of values: layouts follow
-// from where handles come from.
+// from where handles come from, and from what reads them where 4 bits are asked for.
 // RUN: kvq-opt %s --kvq-optimize='key-format=nvfp4 value-format=nvfp4 value-reader=trtllm-gen global-scale=one' | FileCheck %s --implicit-check-not=kvq.gather --implicit-check-not='kvq.quantize ' --implicit-check-not='kvq.dequantize ' --implicit-check-not=kvq.append --implicit-check-not='kvq.attention ' --implicit-check-not=convert_scale_layout
+// RUN: kvq-opt %s --kvq-optimize='key-format=fp4 value-format=fp4 strict value-reader=trtllm-gen global-scale=one' | FileCheck %s --implicit-check-not=kvq.gather --implicit-check-not='kvq.quantize ' --implicit-check-not='kvq.dequantize ' --implicit-check-not=kvq.append --implicit-check-not='kvq.attention ' --implicit-check-not=convert_scale_layout
 
 !k = !kvq.cache<key, 16x2x64, bf16, NHD>
 !v = !kvq.cache<value, 16x2x64, bf16, NHD>

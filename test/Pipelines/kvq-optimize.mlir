@@ -1,5 +1,5 @@
 // RUN: kvq-opt %s --kvq-optimize --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,DEFAULT,GPU
-// RUN: kvq-opt %s --kvq-optimize="chip=sm_90a key-format=nvfp4 value-format=fp8 global-scale=one split-length=256 max-error=0.1" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,FORMATS,GPU
+// RUN: kvq-opt %s --kvq-optimize="chip=sm_90a key-format=nvfp4 value-format=fp8 global-scale=one split-length=256 max-error=0.1 max-stored-error=0.2" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,FORMATS,GPU
 // RUN: kvq-opt %s --kvq-optimize="value-reader=trtllm-gen value-format=nvfp4" --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,READER,GPU
 // RUN: kvq-opt %s --kvq-optimize=chip=cpu --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefixes=CHECK,CPU
 
@@ -23,10 +23,10 @@
 // CHECK-NEXT: kvq-fuse-dequant-attention{require=false},
 // CHECK-NEXT: canonicalize{
 // CHECK-NEXT: cse,
-// DEFAULT-NEXT: kvq-assign-block-scales{chip=sm_100a value-reader=kvq},
-// FORMATS-NEXT: kvq-assign-block-scales{chip=sm_90a value-reader=kvq},
-// READER-NEXT: kvq-assign-block-scales{chip=sm_100a value-reader=trtllm-gen},
-// CPU-NEXT: kvq-assign-block-scales{chip=cpu value-reader=kvq},
+// DEFAULT-NEXT: kvq-assign-block-scales{chip=sm_100a global-scale=argument max-error=1.100000e-02 max-stored-error=1.100000e-01 value-reader=kvq},
+// FORMATS-NEXT: kvq-assign-block-scales{chip=sm_90a global-scale=one max-error=1.000000e-01 max-stored-error=2.000000e-01 value-reader=kvq},
+// READER-NEXT: kvq-assign-block-scales{chip=sm_100a global-scale=argument max-error=1.100000e-02 max-stored-error=1.100000e-01 value-reader=trtllm-gen},
+// CPU-NEXT: kvq-assign-block-scales{chip=cpu global-scale=argument max-error=1.100000e-02 max-stored-error=1.100000e-01 value-reader=kvq},
 // GPU-NEXT: func.func(
 // DEFAULT-NEXT: kvq-select-mma{chip=sm_100a max-error={{.*}} pv= qk=}
 // FORMATS-NEXT: kvq-select-mma{chip=sm_90a max-error={{.*}} pv= qk=}

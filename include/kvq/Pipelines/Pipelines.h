@@ -41,13 +41,13 @@ struct KVQOptimizeOptions
       llvm::cl::init("sm_100a")};
   Option<std::string> keyFormat{
       *this, "key-format",
-      llvm::cl::desc("The format that keys are to have; nothing to keep what "
-                     "they have"),
+      llvm::cl::desc("The format that keys are to have, or fp4 to decide for "
+                     "the chip; nothing to keep what they have"),
       llvm::cl::init("")};
   Option<std::string> valueFormat{
       *this, "value-format",
-      llvm::cl::desc("The format that values are to have; nothing to keep what "
-                     "they have"),
+      llvm::cl::desc("The format that values are to have, or fp4 to decide "
+                     "for the chip; nothing to keep what they have"),
       llvm::cl::init("")};
   Option<std::string> formatsFile{
       *this, "formats-file",
@@ -68,6 +68,11 @@ struct KVQOptimizeOptions
       llvm::cl::desc("The relative error of a product that an MMA kind may "
                      "add"),
       llvm::cl::init(0.011)};
+  Option<double> maxStoredError{
+      *this, "max-stored-error",
+      llvm::cl::desc("The relative error of values stored in fp4 to stay "
+                     "within, if it can be"),
+      llvm::cl::init(0.11)};
   Option<int64_t> splitLength{*this, "split-length",
                               llvm::cl::desc("Tokens of a chunk of attention"),
                               llvm::cl::init(512)};

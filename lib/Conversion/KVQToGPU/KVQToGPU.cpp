@@ -66,14 +66,9 @@ static LogicalResult checkForm(Operation *op) {
       return op->emitOpError()
              << "operand #" << number << " is of type " << operand.getType()
              << ", convert-kvq-to-gpu accepts memrefs: bufferize first";
-    auto cache = dyn_cast<CacheType>(operand.getType());
-    if (cache && cache.getScaleLayout() == ScaleLayout::Undecided)
-      return op->emitOpError()
-             << "operand #" << number << " is of type " << cache
-             << ", whose scale layout is not decided; "
-                "kvq-assign-block-scales chooses one";
   }
-  return success();
+  std::string undecided = describeUndecided(op);
+  return undecided.empty() ? success() : op->emitOpError() << undecided;
 }
 
 /// Frees the error words of run-time checks where functions return. Only the

@@ -32,16 +32,13 @@ kvq::detail::checkBufferForm(Operation *op,
                        "first";
       return failure();
     }
-    auto cache = dyn_cast<CacheType>(operand.getType());
-    if (cache && cache.getScaleLayout() == ScaleLayout::Undecided) {
-      if (emitError)
-        emitError() << "operand #" << number << " is of type " << cache
-                    << ", whose scale layout is not decided; "
-                       "kvq-assign-block-scales chooses one";
-      return failure();
-    }
   }
-  return success();
+  std::string undecided = describeUndecided(op);
+  if (undecided.empty())
+    return success();
+  if (emitError)
+    emitError() << undecided;
+  return failure();
 }
 
 void kvq::populateKVQToVectorPatterns(RewritePatternSet &patterns) {

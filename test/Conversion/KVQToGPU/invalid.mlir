@@ -41,3 +41,19 @@ func.func @kvq_kernels(%d: memref<4x32xf8E4M3FN>, %g: f32, %o: memref<4x32xf32>)
       outs(%o : memref<4x32xf32>) {format = #kvq.format<fp8>}
   return
 }
+
+// -----
+
+func.func private @undecided_scales(%k: !kvq.cache<key, 16x8x64, fp4, NHD>, %x: memref<?x8x64xf32>, %slots: memref<?xi32>) {
+  // expected-error@+1 {{operand #1 is of type '!kvq.cache<key, 16x8x64, fp4, NHD>', whose block scales are not decided; kvq-assign-block-scales chooses them}}
+  kvq.quantize_append ins(%x : memref<?x8x64xf32>) into(%k : !kvq.cache<key, 16x8x64, fp4, NHD>) slot_mapping(%slots : memref<?xi32>)
+  return
+}
+
+// -----
+
+func.func private @undecided_format(%x: memref<4x64xf32>, %d: memref<4x64xf4E2M1FN>) {
+  // expected-error@+1 {{the format is #kvq.fp4, whose block scales are not decided; kvq-assign-block-scales chooses them}}
+  kvq.quantize ins(%x : memref<4x64xf32>) outs(%d : memref<4x64xf4E2M1FN>) {format = #kvq.fp4}
+  return
+}

@@ -96,3 +96,21 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+func.func @undecided(%x: tensor<4x64xf32>, %d: tensor<4x64xf4E2M1FN>) -> tensor<4x64xf4E2M1FN> {
+  // expected-error @+2 {{the format is #kvq.fp4, whose block scales are not decided; kvq-assign-block-scales chooses them}}
+  // expected-note @+1 {{}}
+  %0 = kvq.quantize ins(%x : tensor<4x64xf32>) outs(%d : tensor<4x64xf4E2M1FN>) {format = #kvq.fp4} -> tensor<4x64xf4E2M1FN>
+  return %0 : tensor<4x64xf4E2M1FN>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["kvq.quantize"]} in %root : (!transform.any_op) -> !transform.any_op
+    // expected-error @+1 {{}}
+    %new = transform.structured.decompose_interface %op : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}

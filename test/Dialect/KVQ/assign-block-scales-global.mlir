@@ -66,7 +66,7 @@ memref.global "private" constant @calibrated : memref<f32> = dense<1.25e-1>
 // The remark of a decision says where the global scale comes from.
 func.func @decided(%d: !d, %s: !s) {
   %g = memref.get_global @calibrated : memref<f32>
-  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times the constant 0.125) for 0 writers and 0 readers: no reader asks for another}}
+  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times the constant 0.125 with the softmax scale) for 0 writers and 0 readers: no reader asks for another}}
   %k = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !u
   return
 }

@@ -9,7 +9,7 @@
 
 !u = !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>
 
-// expected-error@+1 {{'func.func' op has argument #0 of type !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>, whose scale layout is not decided, and is public}}
+// expected-error@+1 {{'func.func' op has argument #0 of type !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>, which is not decided, and is public}}
 func.func @public(%k: !u) {
   return
 }
@@ -18,7 +18,7 @@ func.func @public(%k: !u) {
 
 !u = !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>
 
-// expected-error@+1 {{'func.func' op has a handle of type !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>, whose scale layout is not decided, that reaches something that cannot be changed here}}
+// expected-error@+1 {{'func.func' op has a handle of type !kvq.cache<key, 16x2x64, nvfp4, NHD, ?>, which is not decided, that reaches something that cannot be changed here}}
 func.func private @external(f32, !u, !u)
 // expected-error@+1 {{reaches something that cannot be changed here}}
 func.func private @calls(%k: !u, %x: f32) {

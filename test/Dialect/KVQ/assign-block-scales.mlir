@@ -27,7 +27,7 @@ func.func private @layer(%k: !k, %x: !x, %slots: tensor<2xi32>) {
 func.func @flow(%d: !d, %s: !s, %d2: !d, %s2: !s, %g: memref<f32>, %x: !x, %slots: tensor<2xi32>, %n: index, %c: i1, %i: tensor<1xi32>, %j: tensor<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-remark@+1 {{'kvq.make_cache' op gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4) for 3 writers and 1 readers: no reader asks for another}}
+  // expected-remark@+1 {{'kvq.make_cache' op gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4 with the softmax scale) for 3 writers and 1 readers: no reader asks for another}}
   %k = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !k
   %l = kvq.make_cache data(%d2 : !d) scales(%s2 : !s) global_scale(%g : memref<f32>) : !k
   %h = scf.for %iv = %c0 to %n step %c1 iter_args(%a = %k) -> (!k) {
@@ -53,7 +53,7 @@ func.func @flow(%d: !d, %s: !s, %d2: !d, %s2: !s, %g: memref<f32>, %x: !x, %slot
 // CHECK-LABEL: func private @callee
 // CHECK: kvq.make_cache {{.*}} : !kvq.cache<value, 16x2x64, nvfp4, NHD, interleaved_4>
 func.func private @callee(%d: !d, %s: !s, %g: memref<f32>) {
-  // expected-remark@+1 {{gives a cache the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times argument #2) for 0 writers and 0 readers: a cache over the same memory has it (kvq.make_cache at}}
+  // expected-remark@+1 {{gives a cache the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times argument #2 on the output) for 0 writers and 0 readers: a cache over the same memory has it (kvq.make_cache at}}
   %v = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !u
   return
 }
@@ -115,7 +115,7 @@ func.func private @unused(%k: !k, %l: !l, %v: !bf, %q: tensor<2x1x4x64xf32>, %bt
 // A handle that may alias anything shares memory with others of its side.
 // CHECK-LABEL: func private @aliases
 // CHECK-SAME: interleaved_4> {kvq.may_alias}, %{{.*}}: !kvq.cache<value, 16x2x64, nvfp4, NHD, interleaved_4>
-// expected-remark@+1 {{gives argument #1 the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times what callers give it) for 0 writers and 0 readers: argument #0 over the same memory has it}}
+// expected-remark@+1 {{gives argument #1 the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times what callers give it on the output) for 0 writers and 0 readers: argument #0 over the same memory has it}}
 func.func private @aliases(%v: !f {kvq.may_alias}, %u: !u) {
   return
 }

@@ -120,8 +120,8 @@ func.func @token_blocks(%a: memref<?x16x2x64xbf16>) {
 // -----
 
 func.func @bad_format(%a: memref<?x16x2x64xbf16>) {
-  // expected-error@+1 {{attribute 'kvq.cache_format' is "fp4", expected a format, or the name of a preset}}
-  %0 = kvq.make_cache data(%a : memref<?x16x2x64xbf16>) {kvq.cache_format = "fp4"} : !kvq.cache<key, 16x2x64, bf16, NHD>
+  // expected-error@+1 {{attribute 'kvq.cache_format' is "int8", expected a format, or the name of one}}
+  %0 = kvq.make_cache data(%a : memref<?x16x2x64xbf16>) {kvq.cache_format = "int8"} : !kvq.cache<key, 16x2x64, bf16, NHD>
   return
 }
 
@@ -137,5 +137,13 @@ func.func @bad_scale(%a: memref<?x16x2x64xbf16>) {
 
 // expected-error@+1 {{attribute 'kvq.layer' is -1 : i64, expected an integer that is not negative}}
 func.func @bad_layer(%k: !kvq.cache<key, 16x2x64, bf16, NHD> {kvq.layer = -1}) {
+  return
+}
+
+// -----
+
+// Callers would have to know what the block scales are.
+// expected-error@+1 {{'func.func' op cannot be converted to #kvq.fp4: a public function takes the handle, and its callers cannot see what is decided; name the format}}
+func.func @public_fp4(%k: !kvq.cache<key, 16x2x64, bf16, NHD> {kvq.cache_format = "fp4"}) {
   return
 }

@@ -28,7 +28,7 @@
 // RANGE: found the layer '5-2', expected a number (-1 is the last one) or a range such as 2-5
 // SIDE: found 'keys' in layer '0', expected key or value with the name of a format
 // NUMBER: found layer '0' with neither the name of a format nor an object of key and value
-// NAME: asks for the unknown format fp4, accepted are nvfp4, mxfp4, mxfp8, fp8, bf16, f16
+// NAME: asks for the unknown format int8, accepted are nvfp4, mxfp4, mxfp8, fp8, bf16, f16, fp4
 // KEY: asks for the unknown format int4, accepted are nvfp4
 // LAYOUT: has scale-layout=swizzled, accepted are linear and undecided
 // GLOBAL: has global-scale=dynamic, accepted are argument and one
@@ -59,4 +59,4 @@ layers
 {"0": 8}
 
 //--- name.json
-{"0": {"key": "fp4"}}
+{"0": {"key": "int8"}}

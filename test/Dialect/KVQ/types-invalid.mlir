@@ -15,7 +15,7 @@ func.func private @f(!kvq.cache<key, 16x8, nvfp4, HND, linear>)
 
 // -----
 
-// expected-error @+1 {{expected a format: one of nvfp4, mxfp4, mxfp8, fp8, bf16, f16 or an attribute that implements KVFormatInterface}}
+// expected-error @+1 {{expected a format: one of nvfp4, mxfp4, mxfp8, fp8, bf16, f16, fp4 or an attribute that implements KVFormatInterface}}
 func.func private @f(!kvq.cache<key, 16x8x128, nvfp5, HND, linear>)
 
 // -----

@@ -7,13 +7,17 @@
 // CHECK-SAME: !kvq.cache<value, 64x4x128, fp8, NHD>
 // CHECK-SAME: !kvq.cache<value, 1x1x80, bf16, HND>
 // CHECK-SAME: !kvq.cache<value, 3x1x576, f16, HND>
+// CHECK-SAME: !kvq.cache<key, 16x8x128, fp4, NHD>
+// CHECK-SAME: !kvq.cache<key, 16x8x128, fp4, NHD>
 func.func private @presets(
     !kvq.cache<key, 16x8x128, nvfp4, HND, linear>,
     !kvq.cache<key, 16x8x128, mxfp4, NHD, linear>,
     !kvq.cache<key, 16x8x128, mxfp8, NHD, linear>,
     !kvq.cache<value, 64x4x128, fp8, NHD>,
     !kvq.cache<value, 1x1x80, bf16, HND>,
-    !kvq.cache<value, 3x1x576, f16, HND>)
+    !kvq.cache<value, 3x1x576, f16, HND>,
+    !kvq.cache<key, 16x8x128, fp4, NHD>,
+    !kvq.cache<key, 16x8x128, #kvq.fp4, NHD>)
 
 // CHECK-LABEL: func private @scale_layouts
 // CHECK-SAME: !kvq.cache<value, 16x8x128, nvfp4, HND, interleaved_4>

@@ -118,3 +118,12 @@ func.func @held_operand(%t: tuple<!k>) {
 func.func @undecided(%i: i32, %k: !u) {
   return
 }
+
+// -----
+
+!u = !kvq.cache<key, 16x8x128, fp4, NHD>
+
+// expected-error@+1 {{argument #0 of a public function has undecided block scales in '!kvq.cache<key, 16x8x128, fp4, NHD>', expected a format such as nvfp4 or mxfp4, as callers cannot see what is decided}}
+func.func @undecided_scales(%k: !u) {
+  return
+}

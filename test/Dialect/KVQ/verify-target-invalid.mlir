@@ -41,7 +41,7 @@ func.func @f(%q: tensor<2x1x6x64xf32>,
     %v: !kvq.cache<value, 24x3x64, fp8, NHD>,
     %bt: tensor<2x?xi32>, %len: tensor<2xi32>, %scale: f32,
     %o: tensor<2x1x6x64xf32>) -> tensor<2x1x6x64xf32> {
-  // expected-error @below {{has operand #1 of type !kvq.cache<key, 24x3x64, nvfp4, NHD, ?>, whose scale layout is not decided}}
+  // expected-error @below {{'kvq.dequant_attention' op cannot be compiled: operand #1 is of type '!kvq.cache<key, 24x3x64, nvfp4, NHD, ?>', whose scale layout is not decided; kvq-assign-block-scales chooses one}}
   %0 = kvq.dequant_attention ins(%q : tensor<2x1x6x64xf32>)
       caches(%k, %v : !kvq.cache<key, 24x3x64, nvfp4, NHD, ?>,
                       !kvq.cache<value, 24x3x64, fp8, NHD>)
@@ -67,4 +67,12 @@ func.func @f(%q: tensor<2x1x6x48xf32>,
       scale(%scale) outs(%o : tensor<2x1x6x48xf32>)
       {qk = #kvq.mma_kind<f8>, pv = #kvq.mma_kind<bf16>} -> tensor<2x1x6x48xf32>
   return %0 : tensor<2x1x6x48xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x64xf32>, %o: tensor<2x64xf4E2M1FN>) -> tensor<2x64xf4E2M1FN> {
+  // expected-error @below {{'kvq.quantize' op cannot be compiled: the format is #kvq.fp4, whose block scales are not decided; kvq-assign-block-scales chooses them}}
+  %0 = kvq.quantize ins(%x : tensor<2x64xf32>) outs(%o : tensor<2x64xf4E2M1FN>) {format = #kvq.fp4} -> tensor<2x64xf4E2M1FN>
+  return %0 : tensor<2x64xf4E2M1FN>
 }

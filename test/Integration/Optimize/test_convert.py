@@ -17,7 +17,7 @@ from oracle import formats
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 
-from execute import execute  # noqa: E402
+from execute import execute, optimize  # noqa: E402
 
 FORMATS = ("nvfp4", "mxfp4", "mxfp8", "fp8", "f16")
 PAGE, HEADS, PAGES, TABLE = 4, 2, 5, 2
@@ -130,8 +130,27 @@ CASES = [(k, v, layout) for i, k in enumerate(FORMATS) for j, v in enumerate(FOR
 def test_converted_program(k_format, v_format, layout, tmp_path):
     random = np.random.default_rng([7, FORMATS.index(k_format), FORMATS.index(v_format)])
     dims, shape = (64, 32), (int(random.integers(1, 7)), 2, PAGE * TABLE)
-    rows, batch, length = shape
     text = convert(program(layout, dims, shape), k_format, v_format)
+    check_program(text, k_format, v_format, layout, dims, shape, random, tmp_path)
+
+
+@pytest.mark.parametrize("decided,options", [
+    ("nvfp4", "chip=sm_100a"), ("mxfp4", "chip=cpu max-stored-error=0.2")])
+@pytest.mark.parametrize("layout", ["NHD", "HND"])
+def test_decided_program(decided, options, layout, tmp_path):
+    """Block scales that kvq-assign-block-scales decides are those of a format that
+    is asked for by its name."""
+    random = np.random.default_rng([8, FORMATS.index(decided)])
+    dims, shape = (64, 32), (5, 2, PAGE * TABLE)
+    text = convert(program(layout, dims, shape), "fp4", "fp4")
+    assert "fp4, NHD>" in text or "fp4, HND>" in text
+    text = optimize(text, f"--kvq-assign-block-scales={options}")
+    check_program(text, decided, decided, layout, dims, shape, random, tmp_path)
+
+
+def check_program(text, k_format, v_format, layout, dims, shape, random, tmp_path):
+    """Compares a converted program with NumPy."""
+    rows, batch, length = shape
     k = Pool(k_format, layout, dims[0], 2, 0.37)
     v = Pool(v_format, layout, dims[1], 0, 0.05)
 
@@ -163,7 +182,7 @@ def test_converted_program(k_format, v_format, layout, tmp_path):
             found.view(np.uint16), pool.values(table, lens, length))
 
     # Quantization fuses into the appends, and changes no byte.
-    if FORMATS.index(k_format) == FORMATS.index(v_format):
+    if k_format == v_format:
         done = subprocess.run(["kvq-opt", "--kvq-fuse-quantize-append=require=true"],
                               input=text, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

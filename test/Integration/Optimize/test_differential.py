@@ -21,7 +21,7 @@ from execute import call, check_same, execute, optimize  # noqa: E402
 from fusion_case import FusionCase, module_of  # noqa: E402
 
 SEED, CASES, BATCH = 77, 400, 20
-FLOAT_CASES = 120
+FLOAT_CASES = 140
 ALL = os.environ.get("KVQ_DIFFERENTIAL") == "all"
 
 #: The passes in the order of the pipeline: after each the functions are the same.
@@ -74,9 +74,12 @@ def test_passes(batch, tmp_path):
     if pipelines == [READER]:
         cases = [case for case in cases if can_interleave(case)]
     text, arrays, memrefs, before = executed(cases, tmp_path / "before")
+    last = optimize(text)
     for stage in stages:
         optimized = run_passes(text, *SEQUENCE[:stage])
-        check(cases, before, optimized, arrays, memrefs, tmp_path / "after")
+        if optimized != last:  # Else it computes the same.
+            check(cases, before, optimized, arrays, memrefs, tmp_path / "after")
+        last = optimized
         assert run_passes(optimized, SEQUENCE[stage - 1]) == optimized
     for options in pipelines:
         if ALL and options == READER:
@@ -96,7 +99,10 @@ FORMATS = [
     ("mxfp8", "nvfp4"),
     ("mxfp4", "mxfp8"),
     ("f16", "nvfp4"),
+    ("fp4", "fp4"),
 ]
+#: What fp4 becomes on the chip.
+DECIDED = "nvfp4"
 
 
 def converted_arrays(cases, arrays, k_format, v_format):
@@ -105,7 +111,8 @@ def converted_arrays(cases, arrays, k_format, v_format):
     arrays, scales, first = list(arrays), [], 0
     for case in cases:
         for index, side in sorted(case.pools.items()):
-            fmt = formats.FORMATS[k_format if side.type.startswith("!kvq.cache<key") else v_format]
+            name = k_format if side.type.startswith("!kvq.cache<key") else v_format
+            fmt = formats.FORMATS[DECIDED if name == "fp4" else name]
             shape = arrays[first + index].shape[:-1]
             data = np.zeros((*shape, fmt.data_bytes(side.dim)), np.uint8)
             arrays[first + index] = data.view(np.float16) if fmt.name == "f16" else data
@@ -126,6 +133,8 @@ def test_converted_caches(batch, tmp_path):
     k_format, v_format = FORMATS[batch % len(FORMATS)]
     options = f"key-format={k_format} value-format={v_format} global-scale=one"
     converted = optimize(text, f"--kvq-convert-cache-format={options}")
+    if "fp4" in (k_format, v_format):
+        converted = optimize(converted, "--kvq-assign-block-scales=global-scale=one")
     inputs = converted_arrays(cases, arrays, k_format, v_format)
     memrefs += range(len(arrays), len(inputs))
     results = sum(len(case.out_types) for case in cases)

@@ -326,6 +326,27 @@ LogicalResult MMAKindAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// Names of formats
+//===----------------------------------------------------------------------===//
+
+KVFormatInterface kvq::getNamedFormat(MLIRContext *context, StringRef name) {
+  if (name == UndecidedFP4Attr::getMnemonic())
+    return UndecidedFP4Attr::get(context);
+  return FormatAttr::getPreset(context, name);
+}
+
+StringRef kvq::getFormatName(KVFormatInterface format) {
+  if (isa_and_nonnull<UndecidedFP4Attr>(format))
+    return UndecidedFP4Attr::getMnemonic();
+  auto preset = dyn_cast_or_null<FormatAttr>(format);
+  return preset ? preset.getPresetName() : StringRef();
+}
+
+std::string kvq::listFormatNames() {
+  return presetList() + ", " + UndecidedFP4Attr::getMnemonic().str();
+}
+
+//===----------------------------------------------------------------------===//
 // Scale layouts
 //===----------------------------------------------------------------------===//
 

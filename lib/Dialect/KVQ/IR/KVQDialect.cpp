@@ -65,10 +65,10 @@ static LogicalResult verifyCacheAttribute(Operation *op,
            << name << "' is " << value << ", expected " << expected;
   };
   if (name == KVQDialect::getCacheFormatAttrName()) {
-    auto preset = dyn_cast<StringAttr>(value);
+    auto name = dyn_cast<StringAttr>(value);
     if (!isa<KVFormatInterface>(value) &&
-        !(preset && FormatAttr::getPreset(op->getContext(), preset)))
-      return fail("a format, or the name of a preset");
+        !(name && getNamedFormat(op->getContext(), name)))
+      return fail("a format, or the name of one");
   } else if (name == KVQDialect::getGlobalScaleAttrName()) {
     auto scale = dyn_cast<FloatAttr>(value);
     if (!scale || !scale.getType().isF32() || !scale.getValue().isFinite() ||

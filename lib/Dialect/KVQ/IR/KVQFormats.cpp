@@ -66,6 +66,45 @@ static Value divideStrictly(OpBuilder &b, Location loc, Value dividend,
   return arith::TruncFOp::create(b, loc, dividend.getType(), quotient);
 }
 
+//===----------------------------------------------------------------------===//
+// UndecidedFP4Attr
+//===----------------------------------------------------------------------===//
+
+FloatType UndecidedFP4Attr::getElementType() const {
+  return Float4E2M1FNType::get(getContext());
+}
+
+FloatType UndecidedFP4Attr::getScaleType() const { return {}; }
+
+int64_t UndecidedFP4Attr::getBlockSize() const { return 0; }
+
+BlockAxis UndecidedFP4Attr::getBlockAxis() const { return BlockAxis::HeadDim; }
+
+bool UndecidedFP4Attr::getHasGlobalScale() const { return false; }
+
+double UndecidedFP4Attr::getLargestMagnitude() const { return 6; }
+
+// Lowerings reject what is undecided first (describeUndecided).
+
+Value UndecidedFP4Attr::emitBlockScale(OpBuilder &, Location, Value, Value,
+                                       double) const {
+  llvm_unreachable("the block scales are not decided");
+}
+
+Value UndecidedFP4Attr::emitEncode(OpBuilder &, Location, Value, Value,
+                                   Value) const {
+  llvm_unreachable("the block scales are not decided");
+}
+
+Value UndecidedFP4Attr::emitDecode(OpBuilder &, Location, Value, Value,
+                                   Value) const {
+  llvm_unreachable("the block scales are not decided");
+}
+
+//===----------------------------------------------------------------------===//
+// FormatAttr
+//===----------------------------------------------------------------------===//
+
 double FormatAttr::getLargestMagnitude() const {
   return APFloat::getLargest(getElementType().getFloatSemantics())
       .convertToDouble();

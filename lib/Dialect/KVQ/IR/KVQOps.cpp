@@ -401,6 +401,28 @@ LogicalResult QuantizeAppendOp::verify() {
 
 SmallVector<Value> QuantizeAppendOp::getWrittenCaches() { return {getCache()}; }
 
+std::string kvq::describeUndecided(Operation *op) {
+  constexpr StringLiteral scales = "block scales are not decided; "
+                                   "kvq-assign-block-scales chooses them";
+  constexpr StringLiteral layout = "scale layout is not decided; "
+                                   "kvq-assign-block-scales chooses one";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (auto format = op->getAttrOfType<UndecidedFP4Attr>("format")) {
+    stream << "the format is " << format << ", whose " << scales;
+    return text;
+  }
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    auto cache = dyn_cast<CacheType>(operand.getType());
+    if (!cache || !cache.isUndecided())
+      continue;
+    stream << "operand #" << number << " is of type '" << cache << "', whose "
+           << (cache.getScaleLayout() ? layout : scales);
+    return text;
+  }
+  return text;
+}
+
 //===----------------------------------------------------------------------===//
 // CopyPagesOp
 //===----------------------------------------------------------------------===//

@@ -29,7 +29,8 @@ static ParseResult parseEnum(AsmParser &parser, StringRef what, Enum &result,
   return success();
 }
 
-/// Parses a preset name or an attribute that implements KVFormatInterface.
+/// Parses the name of a format or an attribute that implements
+/// KVFormatInterface.
 static ParseResult parseFormat(AsmParser &parser, KVFormatInterface &format) {
   SMLoc loc = parser.getCurrentLocation();
   Attribute attribute;
@@ -41,18 +42,17 @@ static ParseResult parseFormat(AsmParser &parser, KVFormatInterface &format) {
     if (auto type = dyn_cast<TypeAttr>(attribute)) {
       std::string name;
       llvm::raw_string_ostream(name) << type.getValue();
-      attribute = FormatAttr::getPreset(parser.getContext(), name);
+      attribute = getNamedFormat(parser.getContext(), name);
     }
   } else {
     StringRef keyword;
     if (succeeded(parser.parseOptionalKeyword(&keyword)))
-      attribute = FormatAttr::getPreset(parser.getContext(), keyword);
+      attribute = getNamedFormat(parser.getContext(), keyword);
   }
   format = dyn_cast_or_null<KVFormatInterface>(attribute);
   if (!format)
     return parser.emitError(loc)
-           << "expected a format: one of "
-           << llvm::join(FormatAttr::getPresetNames(), ", ")
+           << "expected a format: one of " << listFormatNames()
            << " or an attribute that implements KVFormatInterface";
   return success();
 }
@@ -101,9 +101,8 @@ void CacheType::print(AsmPrinter &printer) const {
   printer << '<' << stringifySide(getSide()) << ", ";
   printer.printDimensionList({getPageSize(), getNumHeads(), getHeadDim()});
   printer << ", ";
-  auto format = dyn_cast<FormatAttr>(getFormat());
-  if (format && !format.getPresetName().empty())
-    printer << format.getPresetName();
+  if (StringRef name = getFormatName(getFormat()); !name.empty())
+    printer << name;
   else
     printer << static_cast<Attribute>(getFormat());
   printer << ", " << stringifyKVLayout(getKvLayout());
@@ -177,6 +176,11 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                           "found side key; accepted are linear and "
                           "blocked_128x4";
   return verifyScaleLayout(emitError, *scaleLayout, rows, columns);
+}
+
+bool CacheType::isUndecided() const {
+  return getScaleLayout() == ScaleLayout::Undecided ||
+         isa<UndecidedFP4Attr>(getFormat());
 }
 
 //===----------------------------------------------------------------------===//

@@ -200,7 +200,10 @@ AssignBlockScalesOp::applyToOne(transform::TransformRewriter &rewriter,
                                 transform::ApplyToEachResultList &results,
                                 transform::TransformState &state) {
   return applyToModule(*this, target, results, [&](ModuleOp module) {
-    return assignBlockScales(module, {getChip().str(), getValueReader().str()});
+    return assignBlockScales(module, {getChip().str(), getValueReader().str(),
+                                      getGlobalScale().str(),
+                                      getMaxError().convertToDouble(),
+                                      getMaxStoredError().convertToDouble()});
   });
 }
 

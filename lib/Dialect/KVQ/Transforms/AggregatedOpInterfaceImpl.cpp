@@ -25,6 +25,8 @@ struct AggregatedModel
         return op->emitOpError()
                << "operand #" << number << " is of type " << operand.getType()
                << ", accepted are tensors; kvq-decompose takes memrefs";
+    if (std::string undecided = describeUndecided(op); !undecided.empty())
+      return op->emitOpError() << undecided;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
     GenericBuilder b(op->getLoc(), builder);

@@ -1,22 +1,26 @@
-//===- AssignBlockScales.cpp - Choose the layouts of block scales ---------===//
+//===- AssignBlockScales.cpp - Choose block scales and their layouts ------===//
 //
 // Writers and readers of a cache meet in its pool: all handles that one type
-// holds together, and all types over the same memory. Every operation of the
-// dialect writes and reads each layout, so what decides are the places that
+// holds together, and all types over the same memory.
+//
+// Caches in fp4 get block scales first (BlockScaleFormats.h), and with them the
+// memrefs that hold the scales. Then layouts are decided. Every operation of
+// the dialect writes and reads each layout, so what decides are the places that
 // cannot be changed: layouts that are given, scales that are used as a memref,
-// and the kernels that read values. All decisions come first.
+// and the kernels that read values. Both times all decisions come first.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CacheClasses.h"
+#include "BlockScaleFormats.h"
+#include "FormatConversion.h"
 #include "GlobalScales.h"
 #include "ScaleCopies.h"
-#include "ScalePools.h"
 #include "TargetRules.h"
 #include "kvq/Dialect/KVQ/Transforms/Passes.h"
 #include "kvq/Dialect/KVQ/Transforms/Remark.h"
 #include "kvq/Dialect/KVQ/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace kvq {
@@ -28,22 +32,6 @@ using namespace mlir;
 using namespace kvq;
 
 namespace {
-
-/// Kernels that attention reads values with.
-struct ValueReader {
-  llvm::StringLiteral name;
-  /// The layout that it needs; none where it reads every one.
-  std::optional<ScaleLayout> layout;
-  /// The chip and the preset that it exists for; empty for all.
-  llvm::StringLiteral chip, format;
-};
-
-constexpr ValueReader valueReaders[] = {
-    {"kvq", std::nullopt, "", ""},
-    // FlashInfer and TensorRT-LLM write values of NVFP4 for these kernels in
-    // groups of four tokens, for SM100 alone.
-    {"trtllm-gen", ScaleLayout::Interleaved4, "sm_100a", "nvfp4"},
-};
 
 /// Who writes and reads a pool.
 struct PoolUses {
@@ -62,8 +50,12 @@ public:
 
 private:
   LogicalResult selectReader();
+  LogicalResult decideFormats();
   LogicalResult verifyReachable(ArrayRef<CacheClass> classes);
-  LogicalResult decide(const ScalePool &pool);
+  LogicalResult decideFormat(const ScalePool &pool,
+                             SmallVectorImpl<FormatConversion> &conversions,
+                             SmallVectorImpl<std::string> &reasons);
+  LogicalResult decideLayout(const ScalePool &pool);
   LogicalResult convertReaders();
 
   /// The type of `type` with the layout that attention needs to read it, null
@@ -81,16 +73,14 @@ struct AssignBlockScalesPass
   using AssignBlockScalesBase::AssignBlockScalesBase;
 
   void runOnOperation() override {
-    if (failed(assignBlockScales(getOperation(), {chip, valueReader})))
+    if (failed(
+            assignBlockScales(getOperation(), {chip, valueReader, globalScale,
+                                               maxError, maxStoredError})))
       signalPassFailure();
   }
 };
 
 } // namespace
-
-static bool isUndecided(CacheType type) {
-  return type.getScaleLayout() == ScaleLayout::Undecided;
-}
 
 LogicalResult ScaleAssigner::selectReader() {
   if (failed(verifyChip(module, options.chip, /*allowCPU=*/true)))
@@ -110,24 +100,24 @@ LogicalResult ScaleAssigner::selectReader() {
   return success();
 }
 
-/// Checks that handles of undecided layouts can be given one.
+/// Checks that handles with something undecided can be changed.
 LogicalResult ScaleAssigner::verifyReachable(ArrayRef<CacheClass> classes) {
   bool failedAny = false;
   for (const CacheClass &cacheClass : classes) {
-    if (!isUndecided(cacheClass.getType()))
+    if (!cacheClass.getType().isUndecided())
       continue;
     for (BlockArgument argument : cacheClass.arguments) {
       auto function =
           cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
       if (!function.isPublic())
         continue;
-      reportError<RemarkId::ScaleLayoutPublic>(
+      reportError<RemarkId::BlockScalesPublic>(
           function, argument.getArgNumber(), argument.getType());
       failedAny = true;
     }
     if (cacheClass.isPublic || !cacheClass.external)
       continue;
-    reportError<RemarkId::ScaleLayoutOutOfReach>(cacheClass.getReportOp(),
+    reportError<RemarkId::BlockScalesOutOfReach>(cacheClass.getReportOp(),
                                                  Type(cacheClass.getType()))
             .attachNote(cacheClass.external->getLoc())
         << cacheClass.external->getName() << " is what it reaches";
@@ -138,8 +128,9 @@ LogicalResult ScaleAssigner::verifyReachable(ArrayRef<CacheClass> classes) {
     if (!function.isExternal())
       return;
     for (Type type : function.getArgumentTypes())
-      if (auto cache = dyn_cast<CacheType>(type); cache && isUndecided(cache)) {
-        reportError<RemarkId::ScaleLayoutOutOfReach>(function, type);
+      if (auto cache = dyn_cast<CacheType>(type);
+          cache && cache.isUndecided()) {
+        reportError<RemarkId::BlockScalesOutOfReach>(function, type);
         failedAny = true;
         return;
       }
@@ -201,8 +192,8 @@ CacheType ScaleAssigner::getReadType(CacheType type, Operation *op) {
                                type.getKvLayout(), reader->layout);
 }
 
-/// What the block scales of a cache are of, and where its global scale comes
-/// from: both are fixed by the memrefs that caches are made of.
+/// What the block scales of a cache are, where its global scale comes from, and
+/// where attention applies it: to all logits at once, or to its output.
 static std::string describeScales(const CacheClass &cacheClass) {
   KVFormatInterface format = cacheClass.getType().getFormat();
   std::string text;
@@ -210,7 +201,9 @@ static std::string describeScales(const CacheClass &cacheClass) {
   stream << Type(format.getScaleType()) << " for each " << format.getBlockSize()
          << " of " << stringifyBlockAxis(format.getBlockAxis());
   if (format.getHasGlobalScale())
-    stream << ", times " << describeGlobalScale(cacheClass);
+    stream << ", times " << describeGlobalScale(cacheClass)
+           << (cacheClass.getType().isKey() ? " with the softmax scale"
+                                            : " on the output");
   return text;
 }
 
@@ -226,11 +219,67 @@ static void attachNotes(InFlightDiagnostic diag, const CacheClass &lhs,
           << external->getName() << " takes " << cacheClass->getType();
 }
 
-LogicalResult ScaleAssigner::decide(const ScalePool &pool) {
+LogicalResult
+ScaleAssigner::decideFormat(const ScalePool &pool,
+                            SmallVectorImpl<FormatConversion> &conversions,
+                            SmallVectorImpl<std::string> &reasons) {
+  ScalePool open;
+  for (const CacheClass *cacheClass : pool)
+    if (isa<UndecidedFP4Attr>(cacheClass->getType().getFormat()))
+      open.push_back(cacheClass);
+  if (open.empty())
+    return success();
+  FailureOr<BlockScaleChoice> choice = chooseBlockScales(
+      open, {options.chip, reader, options.maxError, options.maxStoredError});
+  if (failed(choice))
+    return failure();
+  for (const CacheClass *cacheClass : open) {
+    if (std::optional<Report> obstacle =
+            findConversionObstacle(*cacheClass, choice->format))
+      return obstacle->emit(cacheClass->getReportOp(), /*require=*/true);
+    CacheType type = cacheClass->getType();
+    conversions.push_back(
+        {cacheClass, type,
+         CacheType::get(type.getContext(), type.getSide(), type.getPageSize(),
+                        type.getNumHeads(), type.getHeadDim(), choice->format,
+                        type.getKvLayout(), ScaleLayout::Undecided)});
+    reasons.push_back(choice->reason);
+  }
+  return success();
+}
+
+LogicalResult ScaleAssigner::decideFormats() {
+  SmallVector<CacheClass> classes = collectCacheClasses(module);
+  if (failed(verifyReachable(classes)))
+    return failure();
+  SmallVector<FormatConversion> conversions;
+  SmallVector<std::string> reasons;
+  SmallVector<PoolUses> uses;
+  bool failedAny = false;
+  for (const ScalePool &pool : collectScalePools(module, classes)) {
+    failedAny |= failed(decideFormat(pool, conversions, reasons));
+    uses.resize(conversions.size(), collectUses(pool));
+  }
+  FailureOr<bool> addArguments =
+      parseGlobalScaleOption(module, options.globalScale);
+  if (failedAny || failed(addArguments) ||
+      failed(convertCaches(module, conversions, *addArguments)))
+    return failure();
+  for (auto [conversion, reason, count] :
+       llvm::zip(conversions, reasons, uses)) {
+    const CacheClass &cacheClass = *conversion.cacheClass;
+    report<RemarkId::AssignedBlockScales>(
+        cacheClass.getReportOp(), cacheClass.describe(),
+        describeScales(cacheClass), count.writers, count.readers, reason);
+  }
+  return success();
+}
+
+LogicalResult ScaleAssigner::decideLayout(const ScalePool &pool) {
   const CacheClass *fixed = nullptr, *undecided = nullptr;
   for (const CacheClass *cacheClass : pool) {
     CacheType type = cacheClass->getType();
-    if (isUndecided(type)) {
+    if (type.isUndecided()) {
       if (!undecided)
         undecided = cacheClass;
     } else if (!fixed) {
@@ -250,7 +299,7 @@ LogicalResult ScaleAssigner::decide(const ScalePool &pool) {
   PoolUses uses = collectUses(pool);
   for (const CacheClass *cacheClass : pool) {
     CacheType type = cacheClass->getType();
-    if (!isUndecided(type))
+    if (!type.isUndecided())
       continue;
     Operation *op = cacheClass->getReportOp();
     ScaleLayout layout = ScaleLayout::Linear;
@@ -319,12 +368,12 @@ LogicalResult ScaleAssigner::convertReaders() {
 }
 
 LogicalResult ScaleAssigner::run() {
-  SmallVector<CacheClass> classes = collectCacheClasses(module);
-  if (failed(selectReader()) || failed(verifyReachable(classes)))
+  if (failed(selectReader()) || failed(decideFormats()))
     return failure();
+  SmallVector<CacheClass> classes = collectCacheClasses(module);
   bool failedAny = failed(verifyGlobalScales(classes));
   for (const ScalePool &pool : collectScalePools(module, classes))
-    failedAny |= failed(decide(pool));
+    failedAny |= failed(decideLayout(pool));
   if (failedAny)
     return failure();
 
@@ -332,12 +381,7 @@ LogicalResult ScaleAssigner::run() {
     for (Value value : cacheClass->values)
       value.setType(type);
   if (!decisions.empty())
-    module.walk([&](func::FuncOp function) {
-      if (!function.isExternal())
-        function.setFunctionType(FunctionType::get(
-            module.getContext(), function.getBody().front().getArgumentTypes(),
-            function.getFunctionType().getResults()));
-    });
+    updateFunctionTypes(module);
   return convertReaders();
 }
 

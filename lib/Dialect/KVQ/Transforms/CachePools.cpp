@@ -19,35 +19,77 @@ static MemRefLayoutAttrInterface getScalesLayout(MemRefType data) {
                                 strides);
 }
 
-/// The type of the scales of data: one for each block of the last dimension.
+/// The dimension of a memref of rows that blocks of a format lie along, counted
+/// from the last one, with its size for data and for scales.
+struct BlockDim {
+  unsigned fromEnd;
+  int64_t dataSize, scalesSize;
+};
+
+static BlockDim getBlockDim(CacheType cache) {
+  if (cache.getFormat().getBlockAxis() == BlockAxis::HeadDim)
+    return {1, cache.getHeadDim(), cache.getScaleColumns()};
+  return {cache.getKvLayout() == KVLayout::NHD ? 3u : 2u, cache.getPageSize(),
+          cache.getScaleRows()};
+}
+
+/// The type of the scales of data: one for each block.
 static MemRefType getScalesType(MemRefType data, CacheType cache) {
   SmallVector<int64_t> shape(data.getShape());
-  shape.back() = cache.getScaleColumns();
+  BlockDim dim = getBlockDim(cache);
+  shape[shape.size() - dim.fromEnd] = dim.scalesSize;
   return MemRefType::get(shape, cache.getFormat().getScaleType(),
                          getScalesLayout(data), data.getMemorySpace());
 }
 
-/// Whether an operation shows a part of a pool, with rows of head_dim whole.
-static bool isPoolView(Operation *op, int64_t headDim) {
-  auto type = op->getNumResults() == 1
-                  ? dyn_cast<MemRefType>(op->getResult(0).getType())
-                  : MemRefType();
-  if (!type || type.getRank() == 0 || type.getShape().back() != headDim)
+/// Whether a memref has rows of head_dim, and all elements along blocks.
+static bool hasWholeRows(Type type, CacheType cache) {
+  auto memref = dyn_cast<MemRefType>(type);
+  BlockDim dim = getBlockDim(cache);
+  return memref && memref.getRank() >= dim.fromEnd &&
+         memref.getShape().back() == cache.getHeadDim() &&
+         memref.getDimSize(memref.getRank() - dim.fromEnd) == dim.dataSize;
+}
+
+/// Whether an operation shows a part of a pool, with whole rows.
+static bool isPoolView(Operation *op, CacheType cache) {
+  if (op->getNumResults() != 1 ||
+      !hasWholeRows(op->getResult(0).getType(), cache))
     return false;
   if (isa<memref::CastOp>(op))
     return isa<MemRefType>(op->getOperand(0).getType());
   auto subview = dyn_cast<memref::SubViewOp>(op);
-  return subview && subview.getSourceType().getShape().back() == headDim &&
-         isZeroInteger(subview.getMixedOffsets().back()) &&
-         isOneInteger(subview.getMixedStrides().back()) &&
-         isConstantIntValue(subview.getMixedSizes().back(), headDim);
+  if (!subview || !hasWholeRows(subview.getSourceType(), cache))
+    return false;
+  // Sizes that are those of the source start at its first element.
+  auto isWhole = [&](unsigned fromEnd, int64_t size) {
+    unsigned dim = subview.getSourceType().getRank() - fromEnd;
+    return isZeroInteger(subview.getMixedOffsets()[dim]) &&
+           isOneInteger(subview.getMixedStrides()[dim]) &&
+           isConstantIntValue(subview.getMixedSizes()[dim], size);
+  };
+  BlockDim dim = getBlockDim(cache);
+  return isWhole(1, cache.getHeadDim()) && isWhole(dim.fromEnd, dim.dataSize);
+}
+
+BlockArgument CachePools::getPassedTo(OpOperand &use) {
+  auto call = dyn_cast<func::CallOp>(use.getOwner());
+  auto callee = call ? symbols.lookupNearestSymbolFrom<func::FuncOp>(
+                           call, call.getCalleeAttr())
+                     : func::FuncOp();
+  if (!callee || callee.isExternal())
+    return {};
+  return callee.getArgument(use.getOperandNumber());
 }
 
 LogicalResult CachePools::addValue(Value memref, const Pool &pool) {
-  SmallVector<Value> pending{memref};
+  // Memrefs, and whether the cache gets its global scale through them.
+  SmallVector<std::pair<Value, bool>> pending{{memref, pool.needsGlobalScale}};
   while (!pending.empty()) {
-    Value value = pending.pop_back_val();
+    auto [value, needsGlobalScale] = pending.pop_back_val();
     auto [it, inserted] = pools.insert({value, pool});
+    if (inserted)
+      it->second.needsGlobalScale = needsGlobalScale;
     if (!inserted) {
       Pool &known = it->second;
       if (known.type.getFormat() != pool.type.getFormat()) {
@@ -58,11 +100,16 @@ LogicalResult CachePools::addValue(Value memref, const Pool &pool) {
         return diag;
       }
       // The way up was followed before, but not with a need of a global scale.
-      if (known.needsGlobalScale || !pool.needsGlobalScale)
+      if (known.needsGlobalScale || !needsGlobalScale)
         continue;
       known.needsGlobalScale = true;
     }
-    int64_t headDim = pool.type.getHeadDim();
+    // Views and functions that make no cache of it hold the same bytes.
+    for (OpOperand &use : value.getUses())
+      if (BlockArgument argument = getPassedTo(use))
+        pending.push_back({argument, false});
+      else if (isPoolView(use.getOwner(), pool.type))
+        pending.push_back({use.getOwner()->getResult(0), false});
     auto fail = [&](Location loc) {
       InFlightDiagnostic diag =
           reportError<RemarkId::CachePoolUnknown>(pool.make);
@@ -72,28 +119,28 @@ LogicalResult CachePools::addValue(Value memref, const Pool &pool) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto function =
           dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      auto type = dyn_cast<MemRefType>(value.getType());
-      if (!function || !argument.getOwner()->isEntryBlock() || !type ||
-          type.getShape().back() != headDim)
+      if (!function || !argument.getOwner()->isEntryBlock() ||
+          !hasWholeRows(value.getType(), pool.type))
         return fail(value.getLoc());
       for (Operation *user : users.getUsers(function)) {
         auto call = dyn_cast<func::CallOp>(user);
         if (!call)
           return fail(user->getLoc());
-        pending.push_back(call.getOperand(argument.getArgNumber()));
+        pending.push_back(
+            {call.getOperand(argument.getArgNumber()), needsGlobalScale});
       }
       continue;
     }
     Operation *op = value.getDefiningOp();
     if (isa<memref::AllocOp, memref::AllocaOp>(op)) {
-      auto type = cast<MemRefType>(value.getType());
-      if (type.getShape().back() != headDim || !type.getLayout().isIdentity())
+      if (!hasWholeRows(value.getType(), pool.type) ||
+          !cast<MemRefType>(value.getType()).getLayout().isIdentity())
         return fail(op->getLoc());
       continue;
     }
-    if (!isPoolView(op, headDim))
+    if (!isPoolView(op, pool.type))
       return fail(op->getLoc());
-    pending.push_back(op->getOperand(0));
+    pending.push_back({op->getOperand(0), needsGlobalScale});
   }
   return success();
 }
@@ -113,14 +160,10 @@ LogicalResult CachePools::verifyUses(Value memref, const Pool &pool) {
     bool known = isa<memref::DeallocOp, memref::DimOp>(user);
     if (auto make = dyn_cast<MakeCacheOp>(user))
       known = added.contains(make) && use.get() == make.getData();
-    else if (isPoolView(user, pool.type.getHeadDim()))
+    else if (isPoolView(user, pool.type))
       known = pools.contains(user->getResult(0));
-    else if (auto call = dyn_cast<func::CallOp>(user)) {
-      auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(
-          call, call.getCalleeAttr());
-      known = callee && !callee.isExternal() &&
-              pools.contains(callee.getArgument(use.getOperandNumber()));
-    }
+    else if (BlockArgument argument = getPassedTo(use))
+      known = pools.contains(argument);
     if (known)
       continue;
     InFlightDiagnostic diag = reportError<RemarkId::CachePoolShared>(pool.make);
@@ -188,12 +231,12 @@ Value CachePools::makeView(Operation *op, Value scales, const Pool &pool) {
                                   getScalesType(dataType, pool.type), scales);
   auto subview = cast<memref::SubViewOp>(op);
   SmallVector<OpFoldResult> sizes = subview.getMixedSizes();
-  sizes.back() = builder.getIndexAttr(pool.type.getScaleColumns());
-  SmallVector<int64_t> shape(dataType.getShape());
-  shape.back() = pool.type.getScaleColumns();
+  BlockDim dim = getBlockDim(pool.type);
+  sizes[sizes.size() - dim.fromEnd] = builder.getIndexAttr(dim.scalesSize);
   MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-      shape, cast<MemRefType>(scales.getType()), subview.getMixedOffsets(),
-      sizes, subview.getMixedStrides());
+      getScalesType(dataType, pool.type).getShape(),
+      cast<MemRefType>(scales.getType()), subview.getMixedOffsets(), sizes,
+      subview.getMixedStrides());
   return memref::SubViewOp::create(builder, loc, type, scales,
                                    subview.getMixedOffsets(), sizes,
                                    subview.getMixedStrides());

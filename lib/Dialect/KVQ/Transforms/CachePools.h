@@ -55,6 +55,9 @@ private:
     mlir::Value scales, globalScale;
   };
 
+  /// The argument of a function with a body that a call passes an operand to,
+  /// or null.
+  mlir::BlockArgument getPassedTo(mlir::OpOperand &use);
   mlir::LogicalResult addValue(mlir::Value memref, const Pool &pool);
   mlir::LogicalResult verifyUses(mlir::Value memref, const Pool &pool);
   void addArguments(mlir::func::FuncOp function);

@@ -29,16 +29,13 @@ LogicalResult kvq::decompose::checkDecomposable(
                     << ", kvq-decompose accepts memrefs: bufferize first";
       return failure();
     }
-    auto cache = dyn_cast<CacheType>(operand.getType());
-    if (cache && cache.getScaleLayout() == ScaleLayout::Undecided) {
-      if (emitError)
-        emitError() << "operand #" << number << " is of type " << cache
-                    << ", whose scale layout is not decided; "
-                       "kvq-assign-block-scales chooses one";
-      return failure();
-    }
   }
-  return success();
+  std::string undecided = describeUndecided(op);
+  if (undecided.empty())
+    return success();
+  if (emitError)
+    emitError() << undecided;
+  return failure();
 }
 
 void kvq::populateDecomposePatterns(RewritePatternSet &patterns) {

@@ -10,16 +10,16 @@
 using namespace mlir;
 using namespace kvq;
 
-/// Returns the preset of a name, null for an empty one; fails with an error.
+/// Returns the format of a name, null for an empty one; fails with an error.
 static FailureOr<KVFormatInterface> parseFormat(ModuleOp module,
                                                 StringRef name) {
   if (name.empty())
     return KVFormatInterface();
-  FormatAttr preset = FormatAttr::getPreset(module.getContext(), name);
-  if (!preset)
-    return reportError<RemarkId::CacheFormatUnknown>(
-        module, name, llvm::join(FormatAttr::getPresetNames(), ", "));
-  return KVFormatInterface(preset);
+  KVFormatInterface format = getNamedFormat(module.getContext(), name);
+  if (!format)
+    return reportError<RemarkId::CacheFormatUnknown>(module, name,
+                                                     listFormatNames());
+  return format;
 }
 
 LogicalResult LayerFormats::parse(ModuleOp module, StringRef key,
@@ -128,7 +128,7 @@ KVFormatInterface LayerFormats::getOfLayer(Value origin, Side side) const {
   if (auto format = dyn_cast_or_null<KVFormatInterface>(asked))
     return format;
   if (auto name = dyn_cast_or_null<StringAttr>(asked))
-    return FormatAttr::getPreset(name.getContext(), name);
+    return getNamedFormat(name.getContext(), name);
   int64_t layer = layers.lookup(origin);
   int64_t count = numLayers[side == Side::Key ? 0 : 1];
   for (const Range &range : ranges) {

@@ -43,6 +43,12 @@ private:
   bool mayShare(Value lhs, Value rhs);
   Value getOrigin(Value memref);
 
+  /// The memref that holds the scales of a cache, or its data while it has no
+  /// scales yet.
+  static Value getMemory(MakeCacheOp make) {
+    return make.getScales() ? make.getScales() : make.getData();
+  }
+
   ArrayRef<CacheClass> classes;
   HandleAliasAnalysis aliases;
   llvm::EquivalenceClasses<Node> nodes;
@@ -151,7 +157,7 @@ bool PoolCollector::mayShare(const CacheClass &lhs, const CacheClass &rhs) {
     return true;
   for (MakeCacheOp left : lhs.made)
     for (MakeCacheOp right : rhs.made)
-      if (mayShare(left.getScales(), right.getScales()))
+      if (mayShare(getMemory(left), getMemory(right)))
         return true;
   return false;
 }
@@ -177,14 +183,15 @@ void PoolCollector::split(const ScalePool &pool,
 SmallVector<ScalePool> PoolCollector::collect() {
   SmallVector<const CacheClass *> scaled;
   for (const CacheClass &cacheClass : classes)
-    if (cacheClass.getType().getScaleLayout())
+    if (CacheType type = cacheClass.getType();
+        type.getScaleLayout() || type.isUndecided())
       scaled.push_back(&cacheClass);
 
   for (const CacheClass *cacheClass : scaled) {
     Node node = getNode(*cacheClass);
     nodes.insert(node);
     for (MakeCacheOp make : cacheClass->made)
-      joinRoots(node, make.getScales());
+      joinRoots(node, getMemory(make));
     // The arguments among the values, with those of functions that are called.
     for (Value value : cacheClass->values)
       if (auto argument = dyn_cast<BlockArgument>(value))
@@ -208,7 +215,7 @@ SmallVector<ScalePool> PoolCollector::collect() {
   for (auto &[leader, pool] : collected) {
     llvm::SmallSet<ScaleLayout, 4> layouts;
     for (const CacheClass *cacheClass : pool)
-      if (cacheClass->getType().getScaleLayout() != ScaleLayout::Undecided)
+      if (!cacheClass->getType().isUndecided())
         layouts.insert(*cacheClass->getType().getScaleLayout());
     if (layouts.size() > 1)
       split(pool, pools);

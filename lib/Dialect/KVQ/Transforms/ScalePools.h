@@ -16,9 +16,10 @@ namespace kvq {
 /// Classes of one side that may have block scales in the same memory.
 using ScalePool = llvm::SmallVector<const CacheClass *, 1>;
 
-/// Collects the pools of the classes with block scales, in their order. Memory
-/// is followed through views and calls. Views of one memref are told apart
-/// where layouts in it differ: two layers of it are two pools then.
+/// Collects the pools of the classes with block scales, or that shall have some
+/// (fp4), in their order. Memory is followed through views and calls. Views of
+/// one memref are told apart where layouts in it differ: two layers of it are
+/// two pools then.
 llvm::SmallVector<ScalePool>
 collectScalePools(mlir::ModuleOp module, llvm::ArrayRef<CacheClass> classes);
 

@@ -53,15 +53,17 @@ static LogicalResult verifySignature(FunctionOpInterface function) {
                 "an argument";
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
     auto cache = dyn_cast<CacheType>(type);
-    if (!cache || cache.getScaleLayout() != ScaleLayout::Undecided)
+    if (!cache || !cache.isUndecided() || !function.isPublic())
       continue;
-    if (function.isPublic())
-      return function.emitError()
-             << "argument #" << index
-             << " of a public function has an undecided scale layout in "
-             << type
-             << ", expected linear, interleaved_4 or blocked_128x4, as callers "
-                "cannot see what is decided";
+    InFlightDiagnostic diag = function.emitError();
+    diag << "argument #" << index << " of a public function has ";
+    if (cache.getScaleLayout())
+      diag << "an undecided scale layout in " << type
+           << ", expected linear, interleaved_4 or blocked_128x4";
+    else
+      diag << "undecided block scales in " << type
+           << ", expected a format such as nvfp4 or mxfp4";
+    return diag << ", as callers cannot see what is decided";
   }
   return success();
 }

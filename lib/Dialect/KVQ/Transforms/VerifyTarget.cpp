@@ -13,15 +13,11 @@ namespace kvq {
 using namespace mlir;
 using namespace kvq;
 
-/// Checks the handles that an operation takes.
-static LogicalResult verifyHandles(Operation *op) {
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    auto cache = dyn_cast<CacheType>(operand.getType());
-    if (cache && cache.getScaleLayout() == ScaleLayout::Undecided)
-      return reportError<RemarkId::ScaleLayoutUndecided>(op, index,
-                                                         Type(cache));
-  }
-  return success();
+static LogicalResult verifyDecided(Operation *op) {
+  std::string undecided = describeUndecided(op);
+  if (undecided.empty())
+    return success();
+  return reportError<RemarkId::BlockScalesUndecided>(op, undecided);
 }
 
 static LogicalResult verifyAttention(DequantAttentionOp op, StringRef chip) {
@@ -47,7 +43,7 @@ struct VerifyTargetPass : public kvq::impl::VerifyTargetBase<VerifyTargetPass> {
       if (!isa<KVQDialect>(op->getDialect()))
         return;
       auto attention = dyn_cast<DequantAttentionOp>(op);
-      if (failed(verifyHandles(op)) ||
+      if (failed(verifyDecided(op)) ||
           (attention && chip != "cpu" &&
            failed(verifyAttention(attention, chip))))
         signalPassFailure();

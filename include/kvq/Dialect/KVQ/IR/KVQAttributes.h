@@ -6,11 +6,22 @@
 #include "kvq/Dialect/KVQ/IR/KVQDialect.h"
 #include "kvq/Dialect/KVQ/IR/KVQInterfaces.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include <string>
 
 #define GET_ATTRDEF_CLASSES
 #include "kvq/Dialect/KVQ/IR/KVQAttributes.h.inc"
 
 namespace kvq {
+
+/// Returns the format of a name: a preset, or "fp4"; null where there is none.
+KVFormatInterface getNamedFormat(mlir::MLIRContext *context,
+                                 llvm::StringRef name);
+
+/// Returns the name of a format that has one, else an empty string.
+llvm::StringRef getFormatName(KVFormatInterface format);
+
+/// Returns the names that formats have, for a message.
+std::string listFormatNames();
 
 /// A place in the scale matrix of one page and head.
 struct ScalePosition {

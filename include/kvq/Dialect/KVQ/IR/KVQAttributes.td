@@ -147,6 +147,25 @@ def KVQ_FormatAttr : KVQAttr<"Format", "format",
   let genVerifyDecl = 1;
 }
 
+def KVQ_UndecidedFP4Attr : KVQAttr<"UndecidedFP4", "fp4",
+    [DeclareAttrInterfaceMethods<KVFormatInterface>]> {
+  let summary = "4-bit elements whose block scales are not decided";
+  let description = [{
+    The format of a cache that shall hold f4E2M1FN elements while the type of
+    the block scales, the block and its axis are open, as the scale layout `?`
+    is. `kvq-assign-block-scales` chooses them. Up to then nothing has scales:
+    `kvq.make_cache`, `kvq.quantize`, `kvq.append`, `kvq.gather` and
+    `kvq.dequantize` take the data alone. Code cannot be made for it.
+
+    Example:
+
+    ```mlir
+    !kvq.cache<key, 16x8x128, fp4, NHD>
+    #kvq.fp4
+    ```
+  }];
+}
+
 def KVQ_AttentionAttr : KVQAttr<"AttentionOptions", "attention"> {
   let summary = "which keys a query sees, and the soft-cap of its logits";
   let description = [{

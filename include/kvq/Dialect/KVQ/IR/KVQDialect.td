@@ -53,7 +53,7 @@ def KVQDialect : Dialect {
 
     /// Attributes of `kvq.make_cache`, and but for the second of a handle among
     /// the arguments of a function, that kvq-convert-cache-format reads: the
-    /// format to convert to (a format, or the name of a preset), the calibrated
+    /// format to convert to (a format, or the name of one), the calibrated
     /// global scale (f32), and the number of the layer (an integer).
     static constexpr ::llvm::StringLiteral getCacheFormatAttrName() {
       return "kvq.cache_format";

@@ -24,4 +24,13 @@ inline bool hasRank(mlir::Type type, int64_t min, int64_t max) {
 #define GET_OP_CLASSES
 #include "kvq/Dialect/KVQ/IR/KVQOps.h.inc"
 
+namespace kvq {
+
+/// Returns what kvq-assign-block-scales has still to decide before code can be
+/// made for an operation, for an error: "operand #1 is of type ..., whose scale
+/// layout is not decided". Empty if there is nothing.
+std::string describeUndecided(mlir::Operation *op);
+
+} // namespace kvq
+
 #endif // KVQ_DIALECT_KVQ_IR_KVQOPS_H

@@ -17,8 +17,8 @@ def KVQ_CacheType : TypeDef<KVQDialect, "Cache"> {
     handles of their own, which may differ in everything but the number of
     heads.
 
-    The format is a preset name or any attribute that implements
-    `KVFormatInterface`. The scale layout is there if and only if the format
+    The format is a preset name, `fp4` for `#kvq.fp4`, or any attribute that
+    implements `KVFormatInterface`. The scale layout is there if and only if the format
     has block scales.
 
     The parts of a cache, with `P` pages, are
@@ -86,6 +86,10 @@ def KVQ_CacheType : TypeDef<KVQDialect, "Cache"> {
     unsigned getHeadDimIndex() const {
       return getKvLayout() == KVLayout::NHD ? 2 : 1;
     }
+
+    /// Whether kvq-assign-block-scales has still to choose the scale layout or
+    /// the block scales.
+    bool isUndecided() const;
 
     bool isKey() const { return getSide() == Side::Key; }
   }];

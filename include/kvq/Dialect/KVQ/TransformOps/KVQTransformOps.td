@@ -242,7 +242,7 @@ def KVQTransform_ConvertCacheFormatOp : KVQ_ModuleOp<"convert_cache_format"> {
 }
 
 def KVQTransform_AssignBlockScalesOp : KVQ_ModuleOp<"assign_block_scales"> {
-  let summary = "choose the layouts of block scales";
+  let summary = "choose block scales and their layouts";
   let description = [{
     Does to each target, a module, what `kvq-assign-block-scales` does; the
     attributes are the options of the pass. What the pass reports as an error is
@@ -265,7 +265,10 @@ def KVQTransform_AssignBlockScalesOp : KVQ_ModuleOp<"assign_block_scales"> {
   let arguments = (ins
     TransformHandleTypeInterface:$target,
     DefaultValuedAttr<StrAttr, "\"sm_100a\"">:$chip,
-    DefaultValuedAttr<StrAttr, "\"kvq\"">:$value_reader
+    DefaultValuedAttr<StrAttr, "\"kvq\"">:$value_reader,
+    DefaultValuedAttr<StrAttr, "\"argument\"">:$global_scale,
+    DefaultValuedAttr<F64Attr, "0.011">:$max_error,
+    DefaultValuedAttr<F64Attr, "0.11">:$max_stored_error
   );
 }
 

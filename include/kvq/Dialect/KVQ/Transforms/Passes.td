@@ -106,6 +106,11 @@ def ConvertCacheFormat
     memref), or 1 (`global-scale=one`, and for allocations). What was a memref of
     another format must be used in no other way.
 
+    With `fp4` for a format caches get 4-bit elements, and
+    `kvq-assign-block-scales` decides what their block scales are. They are
+    added there: arguments too. A cache that has block scales on 4-bit elements
+    already stays as it is.
+
     A handle that reaches a function without a body is not converted, with a
     remark, or an error with `strict`.
 
@@ -141,12 +146,12 @@ def ConvertCacheFormat
   }];
   let options = [
     Option<"keyFormat", "key-format", "std::string", /*default=*/"\"nvfp4\"",
-           "The format of keys: the name of a preset, or nothing to keep what "
-           "they have">,
+           "The format of keys: the name of a preset, fp4, or nothing to keep "
+           "what they have">,
     Option<"valueFormat", "value-format", "std::string",
            /*default=*/"\"nvfp4\"",
-           "The format of values: the name of a preset, or nothing to keep what "
-           "they have">,
+           "The format of values: the name of a preset, fp4, or nothing to keep "
+           "what they have">,
     Option<"formatsFile", "formats-file", "std::string", /*default=*/"",
            "A JSON file with formats of single layers">,
     Option<"globalScale", "global-scale", "std::string",
@@ -303,9 +308,37 @@ def FuseDequantAttention : Pass<"kvq-fuse-dequant-attention"> {
 }
 
 def AssignBlockScales : Pass<"kvq-assign-block-scales", "mlir::ModuleOp"> {
-  let summary = "Choose the layouts of block scales";
+  let summary = "Choose block scales and their layouts";
   let description = [{
-    Gives each cache whose scale layout is `?` a layout, for all handles that
+    Gives caches in the format `fp4` block scales, and then each cache whose
+    scale layout is `?` a layout. Decisions, with their reasons, are reported as
+    remarks.
+
+    *Block scales.* For all `fp4` caches over the same memory, seen through
+    views and calls, the candidates are
+
+    | candidate | scale | block | global scale | error of stored values |
+    |---|---|---|---|---|
+    | `nvfp4` | f8E4M3FN | 16 of head_dim | yes | 10% |
+    | `mxfp4` | f8E8M0FNU | 32 of head_dim | no | 12% |
+    | `nvfp4` along tokens | f8E4M3FN | 16 tokens | yes | 10% |
+    | `mxfp4` along tokens | f8E8M0FNU | 32 tokens | no | 12% |
+
+    One is out if a size is no multiple of its block, if an operation handles
+    single rows of blocks along tokens, or if `value-reader` reads another
+    format. Of the rest, those with an error of at most `max-stored-error` are
+    preferred, then the ones that attention takes the fewest clocks for, by the
+    chip's MMA kinds that add at most `max-error` to a product, then the
+    smallest. Where all are out, an error names who rejects each. The memrefs of
+    scales and global scales are made as `kvq-convert-cache-format` makes them,
+    and `global-scale` is its option. Handles of such caches may not be arguments
+    of public functions or functions without a body, and their stored rows may
+    only be made and decoded by `kvq.quantize` and `kvq.dequantize` on tensors.
+
+    Attention applies the global scale of keys with the softmax scale, and that
+    of values on its output.
+
+    *Layouts.* Each cache whose scale layout is `?` gets one, for all handles that
     have one type (through functions and calls, loops, branches and selects) and
     for all caches over the same memory, seen through views and calls:
 
@@ -322,12 +355,9 @@ def AssignBlockScales : Pass<"kvq-assign-block-scales", "mlir::ModuleOp"> {
 
     Two caches over the same memory with different layouts are an error, and so
     is an undecided layout on the signature of a public function, whose callers
-    could not know the layout, or of a function without a body. Decisions are
-    reported as remarks.
+    could not know the layout, or of a function without a body.
 
-    Scale type and block axis are never open here: they are the element type and
-    the shape of the memref of scales, and kvq-convert-cache-format makes both of
-    a format. The global scale of a cache is the memref that it is made with (a
+    The global scale of a cache is the memref that it is made with (a
     constant where it was calibrated, an argument, or anything that the program
     computes). Two constants for the same data are an error, and two memrefs
     that are not known to hold one number a remark.
@@ -370,10 +400,20 @@ def AssignBlockScales : Pass<"kvq-assign-block-scales", "mlir::ModuleOp"> {
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
            "The chip that code is made for, or cpu">,
     Option<"valueReader", "value-reader", "std::string", /*default=*/"\"kvq\"",
-           "The kernels that attention reads values with: kvq, or trtllm-gen">
+           "The kernels that attention reads values with: kvq, or trtllm-gen">,
+    Option<"globalScale", "global-scale", "std::string",
+           /*default=*/"\"argument\"",
+           "Where global scales of fp4 caches without an attribute come from: "
+           "argument, or one">,
+    Option<"maxError", "max-error", "double", /*default=*/"0.011",
+           "The relative error of a product that an MMA kind may add">,
+    Option<"maxStoredError", "max-stored-error", "double", /*default=*/"0.11",
+           "The relative error of values stored in fp4 to stay within, if a "
+           "candidate does">
   ];
   let dependentDialects = [
-    "mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"
+    "mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+    "mlir::tensor::TensorDialect"
   ];
 }
 

@@ -90,7 +90,8 @@ mlir::LogicalResult
 convertCacheFormat(mlir::ModuleOp module,
                    const ConvertCacheFormatOptions &options);
 
-/// Gives the caches of a module scale layouts. Fails with an error.
+/// Gives the caches of a module block scales and scale layouts. Fails with an
+/// error.
 mlir::LogicalResult assignBlockScales(mlir::ModuleOp module,
                                       const AssignBlockScalesOptions &options);
 
