@@ -5,6 +5,7 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -12,6 +13,9 @@ using namespace mlir;
 using namespace kvq;
 
 void kvq::addBufferization(OpPassManager &pm, bool device) {
+  // Neither operations of arith and math on tensors nor softmax have buffers.
+  pm.addPass(createDecomposeSoftmax());
+  pm.addPass(createConvertElementwiseToLinalgPass());
   bufferization::OneShotBufferizePassOptions options;
   options.bufferizeFunctionBoundaries = true;
   // What callers pass and get back is contiguous.

@@ -5,6 +5,8 @@
 
 // CHECK: builtin.module(
 // CHECK-NEXT: kvq-verify-handles,
+// CHECK-NEXT: kvq-decompose-softmax,
+// CHECK-NEXT: convert-elementwise-to-linalg,
 // CHECK-NEXT: one-shot-bufferize{
 // CHECK-SAME: bufferize-function-boundaries=true
 // CHECK-SAME: function-boundary-type-conversion=identity-layout-map

@@ -7,6 +7,8 @@
 // and conversions of low-bit floats before nvvm.
 // CHECK: builtin.module(
 // CHECK-NEXT: kvq-verify-handles,
+// CHECK-NEXT: kvq-decompose-softmax,
+// CHECK-NEXT: convert-elementwise-to-linalg,
 // CHECK-NEXT: one-shot-bufferize{
 // CHECK-SAME: bufferize-function-boundaries=true
 // CHECK-SAME: function-boundary-type-conversion=identity-layout-map

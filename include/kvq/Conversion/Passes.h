@@ -3,6 +3,7 @@
 #ifndef KVQ_CONVERSION_PASSES_H
 #define KVQ_CONVERSION_PASSES_H
 
+#include "kvq/Conversion/DecomposeSoftmax/DecomposeSoftmax.h"
 #include "kvq/Conversion/IsolateFloatMode/IsolateFloatMode.h"
 #include "kvq/Conversion/KVQToGPU/KVQToGPU.h"
 #include "kvq/Conversion/KVQToVector/KVQToVector.h"

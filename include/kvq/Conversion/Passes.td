@@ -33,6 +33,20 @@ def LowerFPConversions : Pass<"kvq-lower-fp-conversions"> {
   let dependentDialects = ["mlir::arith::ArithDialect"];
 }
 
+def DecomposeSoftmax : Pass<"kvq-decompose-softmax"> {
+  let summary = "Lower linalg.softmax to linalg.generic";
+  let description = [{
+    Replaces `linalg.softmax` on tensors by the largest element, the exponential
+    function of differences to it, their sum and the quotient, in
+    `linalg.generic`: there are no loops for the operation as a whole. On
+    memrefs it is an error.
+  }];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+    "mlir::math::MathDialect", "mlir::tensor::TensorDialect"
+  ];
+}
+
 def LegalizeStorage : Pass<"kvq-legalize-storage", "mlir::ModuleOp"> {
   let summary = "Store low-bit floats of memrefs in bytes";
   let description = [{

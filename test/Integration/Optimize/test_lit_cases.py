@@ -4,14 +4,14 @@
 the file tests, and after kvq-optimize, what they computed before: the same bytes of
 caches, outputs within the contract.
 
-Chunks that a pass is expected to reject are left out: there is nothing after them."""
+Chunks that a pass is expected to reject run through passes without the option that
+makes it an error, where there is one; otherwise there is nothing after them."""
 
 import copy
 import functools
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import ml_dtypes
@@ -25,8 +25,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 from execute import check_same, execute, optimize  # noqa: E402
 from lit_case import module_of, parse_functions, parse_type, read_cases  # noqa: E402
 
-INPUTS = pathlib.Path(__file__).resolve().parent / "Inputs"
-DECOMPOSE = INPUTS / "decompose_softmax.mlir"
 TEST = pathlib.Path(__file__).resolve().parents[2]
 
 FUSE_APPEND = "kvq-fuse-quantize-append"
@@ -81,6 +79,7 @@ SIZES = {
 }
 
 EXTERNAL = "calls a function that has no body"
+BRANCH = "upstream bufferizes no conditional branch"
 LOOP = "upstream bufferizes no loop whose yielded tensor has another buffer"
 
 #: What does not run on the CPU, and why.
@@ -90,18 +89,22 @@ NOT_RUN = {
     "convert-cache-format-missed:calls": EXTERNAL,
     "convert-cache-format-missed:gets": "a handle is returned, which only the conversion allows",
     "convert-cache-format-missed:returns": "a handle is returned, which only the conversion allows",
-    "fuse-dequant-attention-missed:blocks_write": "upstream bufferizes no conditional branch",
+    "fuse-dequant-attention-missed:blocks_write": BRANCH,
     "fuse-dequant-attention-missed:call_between": EXTERNAL,
     "fuse-dequant-attention-missed:loop_carried": LOOP,
+    "fuse-dequant-attention-required:blocks_write": BRANCH,
+    "fuse-dequant-attention-required:call_between": EXTERNAL,
+    "fuse-dequant-attention-required:loop_carried": LOOP,
     "fuse-quantize-append-missed:call_between": EXTERNAL,
+    "fuse-quantize-append-required:call_between": EXTERNAL,
     "kvq-optimize-formats:model": LOOP,
     "select-mma:odd_format": "its format has no preset, which arguments are made by",
 }
 
 
 @functools.cache
-def cases_of(file):
-    return read_cases(TEST / file, SIZES)
+def cases_of(file, rejected=False):
+    return read_cases(TEST / file, SIZES, rejected)
 
 
 def run_cases(file):
@@ -109,23 +112,10 @@ def run_cases(file):
 
 
 def prepared(text):
-    """What the CPU exit takes: layouts decided, nothing freed, as it does that itself,
-    and elementwise operations and softmax in generic loops. Those passes are upstream's,
-    which does not know our operations."""
+    """What the CPU exit takes: layouts decided, and nothing freed, as it does that
+    itself."""
     text = re.sub(r"^ *memref\.dealloc .*\n", "", text, flags=re.MULTILINE)
-    text = optimize(text.replace(", ?>", ", linear>"), "--mlir-print-op-generic")
-    passes = (
-        f"transform-preload-library{{transform-library-paths={DECOMPOSE}}},"
-        "transform-interpreter,convert-elementwise-to-linalg"
-    )
-    done = subprocess.run(
-        ["mlir-opt", "--allow-unregistered-dialect", f"--pass-pipeline=any({passes})"],
-        input=text,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[:2000]
-    return done.stdout
+    return text.replace(", ?>", ", linear>")
 
 
 def interleaved(scales, kv_layout):
@@ -181,16 +171,58 @@ def test_same_after_passes(file, tmp_path):
         program.check(f"--pass-pipeline=builtin.module({passes})")
 
 
+#: Scripts of the transform dialect, one for each chunk.
+SCRIPTS = [
+    "Dialect/KVQ/no-fusion.mlir",
+    "Dialect/KVQ/transform-fuse.mlir",
+]
+
+
+@pytest.mark.parametrize("file", SCRIPTS)
+def test_same_after_scripts(file, tmp_path):
+    scripts = {case.script for case in cases_of(file)}
+    assert scripts
+    for number, script in enumerate(scripts):
+        library = tmp_path / f"script_{number}.mlir"
+        library.write_text(script)
+        program = Program([case for case in run_cases(file) if case.script == script], tmp_path)
+        program.check(
+            "--pass-pipeline=builtin.module("
+            f"transform-preload-library{{transform-library-paths={library}}},"
+            "transform-interpreter)"
+        )
+
+
+#: Where misses are errors: the pass without the option that makes them so.
+REQUIRED = {
+    "Dialect/KVQ/fuse-dequant-attention-required.mlir": FUSE_ATTENTION,
+    "Dialect/KVQ/fuse-quantize-append-required.mlir": FUSE_APPEND,
+    "Dialect/KVQ/transform-fuse.mlir": f"{FUSE_APPEND},{FUSE_ATTENTION}",
+}
+
+
+@pytest.mark.parametrize("file", REQUIRED)
+def test_same_where_not_required(file, tmp_path):
+    cases = [case for case in cases_of(file, rejected=True) if case.key not in NOT_RUN]
+    assert cases
+    program = Program(cases, tmp_path)
+    for passes in (REQUIRED[file], OPTIMIZE):
+        program.check(f"--pass-pipeline=builtin.module({passes})")
+
+
 # Caches of floats -------------------------------------------------------------
 
-#: Lit inputs of the conversion, with the formats of keys and values it converts to.
-CONVERSIONS = {
-    "Dialect/KVQ/convert-and-fuse.mlir": ("nvfp4", "fp8"),
-    "Dialect/KVQ/convert-cache-format-missed.mlir": ("nvfp4", "fp8"),
-    "Dialect/KVQ/convert-cache-format-without-caches.mlir": ("nvfp4", "fp8"),
-    "Dialect/KVQ/convert-cache-format.mlir": ("nvfp4", "fp8"),
-    "Pipelines/kvq-optimize-formats.mlir": ("nvfp4", "fp8"),
-}
+#: Lit inputs of the conversion, with the formats of keys and values it converts to
+#: (values keep theirs without one), and further options.
+CONVERSIONS = [
+    ("Dialect/KVQ/convert-and-fuse.mlir", "nvfp4", "fp8", ""),
+    ("Dialect/KVQ/convert-cache-format-missed.mlir", "nvfp4", "fp8", ""),
+    ("Dialect/KVQ/convert-cache-format-without-caches.mlir", "nvfp4", "fp8", ""),
+    ("Dialect/KVQ/convert-cache-format.mlir", "nvfp4", "fp8", ""),
+    ("Dialect/KVQ/convert-cache-format.mlir", "nvfp4", "", "scale-layout=undecided"),
+    ("Pipelines/kvq-optimize-formats.mlir", "nvfp4", "fp8", ""),
+]
+CONVERTED_FILES = list(dict.fromkeys(file for file, *_ in CONVERSIONS))
 
 #: What starts in another format: test_convert.py compares such programs with NumPy.
 QUANTIZED = {"convert-cache-format:keeps_global_scale", "convert-cache-format:requantize"}
@@ -219,13 +251,12 @@ def quantized(arrays, types, new_types):
     return result + scales
 
 
-@pytest.mark.parametrize("file", CONVERSIONS)
-def test_converted(file, tmp_path):
+@pytest.mark.parametrize("file,k_format,v_format,more", CONVERSIONS)
+def test_converted(file, k_format, v_format, more, tmp_path):
     """Caches hold what NumPy makes of the rows of the caches of floats, and
     kvq-optimize gives what the conversion alone gives."""
     program = Program([case for case in run_cases(file) if case.key not in QUANTIZED], tmp_path)
-    k_format, v_format = CONVERSIONS[file]
-    options = f"key-format={k_format} value-format={v_format} global-scale=one"
+    options = f"key-format={k_format} value-format={v_format} global-scale=one {more}"
     text = optimize(program.text, f"--kvq-convert-cache-format={options}")
     converted = copy.copy(program)
     converted.text = text
@@ -249,29 +280,41 @@ def test_converted(file, tmp_path):
 
 # The lists --------------------------------------------------------------------
 
-#: Where inputs of the optimizing passes lie, and the one whose function does nothing.
+#: Where inputs of the optimizing passes lie.
 PATTERNS = [
     "Dialect/KVQ/assign-block-scales*.mlir",
     "Dialect/KVQ/convert-*.mlir",
     "Dialect/KVQ/fold-rope*.mlir",
     "Dialect/KVQ/fuse-*.mlir",
+    "Dialect/KVQ/no-fusion.mlir",
     "Dialect/KVQ/raise-attention*.mlir",
     "Dialect/KVQ/select-mma*.mlir",
     "Dialect/KVQ/split-kv*.mlir",
+    "Dialect/KVQ/transform-fuse.mlir",
     "Pipelines/kvq-optimize*.mlir",
 ]
+#: Its function does nothing.
 EMPTY = "Dialect/KVQ/convert-cache-format-layers.mlir"
+#: What starts in fp4 has no meaning before: test_convert.py compares what it becomes
+#: with NumPy.
+UNDECIDED = {
+    "Dialect/KVQ/assign-block-scales-fp4-chips.mlir",
+    "Dialect/KVQ/assign-block-scales-fp4.mlir",
+}
 
 
 def test_every_input_is_here():
     files = {str(path.relative_to(TEST)) for p in PATTERNS for path in TEST.glob(p)}
-    listed = {*FILES, *CONVERSIONS, EMPTY}
+    listed = {*FILES, *CONVERTED_FILES, *SCRIPTS, *REQUIRED, *UNDECIDED, EMPTY}
     assert listed <= files
     assert [file for file in sorted(files - listed) if cases_of(file)] == []
 
 
 def test_what_does_not_run(tmp_path):
-    found = {case.key: case for file in (*FILES, *CONVERSIONS) for case in cases_of(file)}
+    found = {
+        case.key: case for file in (*FILES, *CONVERTED_FILES, *SCRIPTS) for case in cases_of(file)
+    }
+    found |= {case.key: case for file in REQUIRED for case in cases_of(file, rejected=True)}
     assert {*SIZES, *NOT_RUN, *QUANTIZED} <= set(found)
     for key in NOT_RUN:
         with pytest.raises(AssertionError):

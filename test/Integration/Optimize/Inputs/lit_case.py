@@ -95,6 +95,7 @@ class LitCase:
     function: Function
     functions: dict
     sizes: dict = field(default_factory=dict)  # of dynamic dimensions by parameter
+    script: str = None  # of the transform dialect
     arguments: list = field(default_factory=list)  # of (type, array)
     #: The kv_layout of scales whose own layout is not decided, by argument.
     undecided: dict = field(default_factory=dict)
@@ -285,20 +286,26 @@ def read_chunks(path):
         yield re.sub(r"^\s*//.*$", "", chunk, flags=re.MULTILINE), "expected-error" in chunk
 
 
-def read_cases(path, sizes):
+#: The script of the transform dialect in a chunk.
+SCRIPT = re.compile(r"^module attributes \{transform\.with_named_sequence\}[\s\S]*?^\}$", re.MULTILINE)
+
+
+def read_cases(path, sizes, rejected=False):
     """The functions with bodies in the chunks of a lit input that no pass is expected
-    to reject. Symbols get the number of their chunk."""
+    to reject, or in those that one is. Symbols get the number of their chunk."""
     cases = []
-    for number, (chunk, rejected) in enumerate(read_chunks(path)):
-        if rejected or "func.func" not in chunk:
+    for number, (chunk, is_rejected) in enumerate(read_chunks(path)):
+        if is_rejected != rejected or "func.func" not in chunk:
             continue
-        text = optimize(chunk, "--mlir-print-local-scope")
+        script = SCRIPT.search(chunk)
+        text = optimize(SCRIPT.sub("", chunk), "--mlir-print-local-scope")
         text = re.sub(r"@([\w$.]+)", rf"@\1__{number}", text)
         body = text[text.index("{\n") + 2 : text.rindex("}")]
         functions = parse_functions(text)
         for function in functions.values():
             key = f"{path.stem}:{function.name.rsplit('__', 1)[0]}"
-            cases.append(LitCase(key, body, function, functions, sizes.get(key, {})))
+            cases.append(LitCase(key, body, function, functions, sizes.get(key, {}),
+                                 script and script[0]))
     return cases
 
 
