@@ -153,21 +153,59 @@ bool kvq::emu::locateSlow(Warp &warp, const Op &op, unsigned lane, Space space,
   return outOfBounds(warp, op, lane, address, "not an address of memory");
 }
 
+/// The written map has words of the same sizes and places as memory.
+static bool isWord(const uint8_t *at, unsigned bytes) {
+  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+         reinterpret_cast<uintptr_t>(at) % bytes == 0;
+}
+
+static constexpr uint64_t allWritten = 0x0101010101010101;
+
+/// `isShared`: other threads may use the map at the same time.
+static void markWritten(uint8_t *map, unsigned bytes, bool isShared) {
+  if (isWord(map, bytes))
+    return writeBytes(map, allWritten, bytes);
+  if (!isShared) {
+    memset(map, 1, bytes);
+    return;
+  }
+  for (unsigned i = 0; i < bytes; ++i)
+    writeBytes(map + i, 1, 1);
+}
+
+/// The first byte that has not been written, or `bytes`.
+static unsigned findUnwritten(const uint8_t *map, unsigned bytes,
+                              bool isShared) {
+  if (isWord(map, bytes) &&
+      readBytes(map, bytes) == allWritten >> (64 - 8 * bytes))
+    return bytes;
+  if (!isShared) {
+    const void *fresh = memchr(map, 0, bytes);
+    return fresh ? static_cast<unsigned>(static_cast<const uint8_t *>(fresh) -
+                                         map)
+                 : bytes;
+  }
+  unsigned at = 0;
+  while (at < bytes && readBytes(map + at, 1))
+    ++at;
+  return at;
+}
+
 void kvq::emu::noteWritten(Warp &warp, const Op &op, unsigned lane,
                            const Location &location, unsigned bytes,
                            AccessKind kind) {
-  if (location.written) {
-    if (isWrite(kind)) {
-      memset(location.written, 1, bytes);
-    } else if (const void *fresh = memchr(location.written, 0, bytes)) {
-      uint64_t at = static_cast<const uint8_t *>(fresh) - location.written;
-      warp.report(
-          FindingKind::Uninitialized, op, lane, location.shown + at,
-          llvm::formatv("reads byte {0} of {1}, which nothing has written", at,
-                        bytes),
-          false);
-    }
-  }
+  if (!location.written)
+    return;
+  if (isWrite(kind))
+    return markWritten(location.written, bytes, warp.launch.isParallel());
+  unsigned fresh =
+      findUnwritten(location.written, bytes, warp.launch.isParallel());
+  if (fresh < bytes)
+    warp.report(FindingKind::Uninitialized, op, lane, location.shown + fresh,
+                llvm::formatv("reads byte {0} of {1}, which nothing has "
+                              "written",
+                              fresh, bytes),
+                false);
 }
 
 void kvq::emu::noteAccessSlow(Warp &warp, const Op &op, unsigned lane,

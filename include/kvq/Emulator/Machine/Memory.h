@@ -76,25 +76,22 @@ inline void noteAccess(Warp &warp, const Op &op, unsigned lane,
     noteAccessSlow(warp, op, lane, location, bytes, kind);
 }
 
+/// An aligned word of 1, 2, 4 or 8 bytes of the device's memory. CTAs on other
+/// threads may access it too: where the kernel orders the two, so does this,
+/// and where it does not, no word is torn.
 inline uint64_t readBytes(const uint8_t *from, unsigned bytes) {
   switch (bytes) {
   case 1:
-    return *from;
-  case 2: {
-    uint16_t value;
-    memcpy(&value, from, 2);
-    return value;
-  }
-  case 4: {
-    uint32_t value;
-    memcpy(&value, from, 4);
-    return value;
-  }
-  default: {
-    uint64_t value;
-    memcpy(&value, from, 8);
-    return value;
-  }
+    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+  case 2:
+    return __atomic_load_n(reinterpret_cast<const uint16_t *>(from),
+                           __ATOMIC_ACQUIRE);
+  case 4:
+    return __atomic_load_n(reinterpret_cast<const uint32_t *>(from),
+                           __ATOMIC_ACQUIRE);
+  default:
+    return __atomic_load_n(reinterpret_cast<const uint64_t *>(from),
+                           __ATOMIC_ACQUIRE);
   }
 }
 
@@ -102,17 +99,16 @@ inline void writeBytes(uint8_t *to, uint64_t value, unsigned bytes) {
   // Hosts of the emulator are little-endian, as the device is.
   switch (bytes) {
   case 1:
-    *to = static_cast<uint8_t>(value);
-    return;
+    return __atomic_store_n(to, static_cast<uint8_t>(value), __ATOMIC_RELEASE);
   case 2:
-    memcpy(to, &value, 2);
-    return;
+    return __atomic_store_n(reinterpret_cast<uint16_t *>(to),
+                            static_cast<uint16_t>(value), __ATOMIC_RELEASE);
   case 4:
-    memcpy(to, &value, 4);
-    return;
+    return __atomic_store_n(reinterpret_cast<uint32_t *>(to),
+                            static_cast<uint32_t>(value), __ATOMIC_RELEASE);
   default:
-    memcpy(to, &value, 8);
-    return;
+    return __atomic_store_n(reinterpret_cast<uint64_t *>(to), value,
+                            __ATOMIC_RELEASE);
   }
 }
 
