@@ -300,6 +300,7 @@ EMPTY = "Dialect/KVQ/convert-cache-format-layers.mlir"
 UNDECIDED = {
     "Dialect/KVQ/assign-block-scales-fp4-chips.mlir",
     "Dialect/KVQ/assign-block-scales-fp4.mlir",
+    "Dialect/KVQ/convert-cache-format-fp4.mlir",
 }
 
 
