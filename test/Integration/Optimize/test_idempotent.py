@@ -17,9 +17,14 @@ OPTIONS = {
     "kvq-convert-cache-format": [
         "key-format=fp8 value-format=mxfp4",
         "scale-layout=undecided global-scale=one",
+        "key-format=fp4 value-format=fp4",
     ],
     "kvq-raise-attention": ["zero-masked-rows=true"],
-    "kvq-assign-block-scales": ["value-reader=trtllm-gen", "chip=cpu"],
+    "kvq-assign-block-scales": [
+        "value-reader=trtllm-gen",
+        "chip=cpu",
+        "chip=sm_90a max-stored-error=0.2",
+    ],
     "kvq-select-mma": ["chip=sm_80", "chip=sm_90a", "chip=sm_120a"],
     "kvq-split-kv": ["split-length=32 max-queries=1000"],
     "kvq-verify-target": ["chip=cpu"],
