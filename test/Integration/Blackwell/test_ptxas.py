@@ -10,12 +10,14 @@ import sys
 
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
+HERE = os.path.dirname(__file__)
+sys.path.insert(0, os.path.join(HERE, "..", "Emulator", "Inputs"))
+sys.path.insert(0, os.path.join(HERE, "Inputs"))
+from assembler import run_ptxas
 from choice_cases import BASE, OPTIONS, module, name
 from decode_domains import is_native
 
 COMPILE = os.path.join(os.environ["KVQ_BUILD_DIR"], "bin", "kvq-compile")
-PTXAS = os.environ["KVQ_PTXAS"]
 REGISTERS = 65536
 
 #: Bytes, and of which operations: keys with more addresses in a tile than a lane has
@@ -33,11 +35,7 @@ def test_ptxas(config, tmp_path):
     source.write_text(module([config]))
     subprocess.run([COMPILE, source, "--target=sm_100a", "--emit=ptx", "-o", ptx],
                    check=True, timeout=300)
-    done = subprocess.run(
-        [PTXAS, "-arch=sm_100a", "-v", ptx, "-o", tmp_path / "module.cubin"],
-        capture_output=True, text=True, timeout=300)
-    text = done.stdout + done.stderr
-    assert done.returncode == 0, text
+    text = run_ptxas(ptx, "sm_100a")
     spilled = max(map(int, re.findall(r"(\d+) bytes spill", text)))
     assert spilled <= next((limit for limit, applies in SPILLS if applies(config)), 0), text
     threads = int(re.search(r"\.(?:reqntid|maxntid) (\d+)", ptx.read_text())[1])

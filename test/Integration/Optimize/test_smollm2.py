@@ -6,7 +6,6 @@ generated from caches in NVFP4, the first and the last layer in FP8."""
 
 import os
 import pathlib
-import re
 import sys
 
 import numpy as np
@@ -19,6 +18,7 @@ sys.path.insert(0, str(EXAMPLE))
 import capture  # noqa: E402
 import generate  # noqa: E402
 from decode_oracle import DecodeOracle  # noqa: E402
+from op_counts import check_fused  # noqa: E402
 
 STEPS = 64
 
@@ -37,27 +37,7 @@ def test_generates_from_quantized_caches(tmp_path):
     program = generate.Program(model, [encode(p) for p in generate.PROMPTS], STEPS, formats)
     program.calibrate(model.forward(encode((EXAMPLE / "text.txt").read_text()))[1])
     text = program.optimize(BIN / "kvq-opt", program.module(), tmp_path, "sm_100a")
-    found = {
-        op: len(re.findall(rf"kvq\.{op} ", text))
-        for op in (
-            "quantize_append",
-            "dequant_attention",
-            "gather",
-            "dequantize",
-            "quantize",
-            "append",
-            "attention",
-        )
-    }
-    assert found == {
-        "quantize_append": 60,
-        "dequant_attention": 30,
-        "gather": 0,
-        "dequantize": 0,
-        "quantize": 0,
-        "append": 0,
-        "attention": 0,
-    }
+    check_fused(text, model.layers)
     tokens, logits, stored, _ = program.run(BIN / "kvq-run", text, tmp_path, generate.RUN_FLAGS)
 
     # NumPy over the same caches generates the same.
