@@ -74,8 +74,10 @@ std::optional<BlockSize> BlockSize::get(DequantAttentionOp op,
     int64_t withOne = countBlocks({warps, 1});
     if (withOne == 0)
       continue;
-    bool areTwo = countBlocks({warps, 2}) >= std::min<int64_t>(withOne, 2);
-    return BlockSize{warps, areTwo ? 2 : 1};
+    int64_t withTwo = countBlocks({warps, 2});
+    if (withTwo >= std::min<int64_t>(withOne, 2))
+      return BlockSize{warps, 2, withTwo};
+    return BlockSize{warps, 1, withOne};
   }
   return std::nullopt;
 }

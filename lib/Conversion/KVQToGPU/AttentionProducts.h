@@ -31,6 +31,8 @@ struct BlockSize {
   /// is copied while all of the one before is computed with, with one while it
   /// is multiplied.
   int64_t buffers;
+  /// How many blocks a multiprocessor has shared memory for.
+  int64_t blocks = 0;
 
   int64_t tokensOfTile() const { return warps * kTokensOfWarp; }
 

@@ -29,10 +29,22 @@ using namespace kvq::kernel;
 
 static constexpr int64_t kRows = kQueryRowsOfBlock;
 
-/// Warps on a multiprocessor that registers are to suffice for: 12 with 168 for
-/// a thread, or 8 with 255 where it has more than 32 sums of the output.
-static int64_t getWarpsOfProcessor(int64_t tilesOfWarp) {
-  return tilesOfWarp > 4 ? 8 : 12;
+/// Whether a thread decodes 16 elements of one scale at a time.
+static bool decodesFew(KVFormatInterface format) {
+  return getChunk(format) <= 16 &&
+         (!format.hasBlockScale() ||
+          format.getBlockAxis() == BlockAxis::HeadDim);
+}
+
+/// Warps on a multiprocessor that registers are to suffice for, if shared
+/// memory does: 12 with 168 for a thread, or 8 with 255 where it has more than
+/// 32 sums of the output or decodes much at a time.
+static int64_t getWarpsOfProcessor(const CachePointers &k,
+                                   const CachePointers &v,
+                                   int64_t tilesOfWarp) {
+  bool isSmall = tilesOfWarp <= 4 && decodesFew(k.getFormat()) &&
+                 decodesFew(v.getFormat());
+  return isSmall ? 12 : 8;
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +137,7 @@ private:
   }
 
   Products products;
-  int64_t warps, buffers, tokensOfTile, outputTiles, tilesOfWarp;
+  int64_t warps, buffers, blocks, tokensOfTile, outputTiles, tilesOfWarp;
   OperandTile qTile;
   /// Where K's operands of a tile are, and then V's.
   int64_t operands;
@@ -149,7 +161,7 @@ AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
     : AttentionArguments(op, host, target,
                          getAttentionName(op, "dequant_attention"), kRows),
       products(Products::get(op)), warps(size.warps), buffers(size.buffers),
-      tokensOfTile(size.tokensOfTile()),
+      blocks(size.blocks), tokensOfTile(size.tokensOfTile()),
       outputTiles(llvm::divideCeil(v.getType().getHeadDim(), 16)),
       tilesOfWarp(llvm::divideCeil(outputTiles, warps)),
       qTile(allocateTile(b, kRows, k.getType().getHeadDim(), products.qk,
@@ -170,7 +182,10 @@ AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
 
 void AttentionKernel::emit() {
   whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
-  kernel.setBlocksPerProcessor(getWarpsOfProcessor(tilesOfWarp) / warps);
+  // Keys of two terms need more registers than a thread can have.
+  if (products.kTerms == 1)
+    kernel.setBlocksPerProcessor(
+        std::min(getWarpsOfProcessor(k, v, tilesOfWarp) / warps, blocks));
   launch(32 * warps);
 }
 

@@ -105,10 +105,18 @@ void AppendSide::emit(const RowPlaces &places, ArrayRef<I32> item) const {
   });
 }
 
+/// A rotation needs more than the 48 registers that ptxas gives threads so that
+/// five blocks fit on a multiprocessor.
+static void setRegisters(KernelLaunch &kernel, QuantizeAppendOp op) {
+  if (op.getCos())
+    kernel.setBlocksPerProcessor(2);
+}
+
 void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
                              KernelTarget target) {
   KernelLaunch kernel(host, target.module, target.chip, op,
                       "quantize_append_" + AppendSide::getName(op));
+  setRegisters(kernel, op);
   AppendSide side(kernel, host, "", op);
   RowPlaces places(kernel, op, op.getCache().getType());
   Items items = side.getItems();
@@ -123,6 +131,7 @@ void kvq::kernel::emitKernel(QuantizeAppendOp first, QuantizeAppendOp second,
   KernelLaunch kernel(host, target.module, target.chip, first,
                       "quantize_append_" + AppendSide::getName(first) +
                           "_and_" + AppendSide::getName(second));
+  setRegisters(kernel, first);
   KernelBuilder &b = kernel.body();
   AppendSide keys(kernel, host, "key_", first);
   AppendSide values(kernel, host, "value_", second);
