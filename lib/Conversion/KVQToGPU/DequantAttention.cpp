@@ -38,13 +38,9 @@ static bool decodesFew(KVFormatInterface format) {
 
 /// Warps on a multiprocessor that registers are to suffice for, if shared
 /// memory does: 12 with 168 for a thread, or 8 with 255 where it has more than
-/// 32 sums of the output or decodes much at a time.
-static int64_t getWarpsOfProcessor(const CachePointers &k,
-                                   const CachePointers &v,
-                                   int64_t tilesOfWarp) {
-  bool isSmall = tilesOfWarp <= 4 && decodesFew(k.getFormat()) &&
-                 decodesFew(v.getFormat());
-  return isSmall ? 12 : 8;
+/// 32 sums of the output.
+static int64_t getWarpsOfProcessor(int64_t tilesOfWarp) {
+  return tilesOfWarp > 4 ? 8 : 12;
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,10 +178,12 @@ AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
 
 void AttentionKernel::emit() {
   whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
-  // Keys of two terms need more registers than a thread can have.
-  if (products.kTerms == 1)
+  // Where a thread decodes more at a time, or keys to two terms, ptxas spills
+  // with any number that it is given, 255 included.
+  if (decodesFew(k.getFormat()) && decodesFew(v.getFormat()) &&
+      products.kTerms == 1)
     kernel.setBlocksPerProcessor(
-        std::min(getWarpsOfProcessor(k, v, tilesOfWarp) / warps, blocks));
+        std::min(getWarpsOfProcessor(tilesOfWarp) / warps, blocks));
   launch(32 * warps);
 }
 
