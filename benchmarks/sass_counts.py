@@ -7,6 +7,9 @@ one, else as there are basic blocks with an opcode of the line. Where ptxas move
 instruction to a block that runs more or less often the count is off by that:
 `disagreements` says whether it is for instructions that correspond one to one.
 
+What ptxas puts behind the end of a kernel does not count: further tries of a wait,
+ways around for lanes that have parted, and subroutines for rare operands.
+
 Needs ptxas, and nvdisasm of the package nvidia-cuda-nvdisasm.
 """
 
@@ -41,6 +44,7 @@ _PAIRS = {
     r"LDGSTS": r"cp\.async\.c[ag]", r"UTC\w*MMA": r"tcgen05\.mma", r"LDTM": r"tcgen05\.ld",
     r"STTM": r"tcgen05\.st", r"UTCCP": r"tcgen05\.cp", r"UTCBAR": r"tcgen05\.commit",
     r"F2FP\.F16\.E2M1": r"cvt\.rn\.f16x2\.e2m1x2",
+    r"SYNCS\.PHASECHK": r"mbarrier\.try_wait", r"SYNCS\.ARRIVE": r"mbarrier\.arrive",
 }
 
 
@@ -82,16 +86,22 @@ class Sass:
                               capture_output=True, text=True).stdout
         text = text[text.index(f".text.{kernel}:"):]
         self.instructions, line, block = [], 0, 0
+        ends, jumps = [], []
         for row in text.splitlines():
             if found := _LINE.match(row):
                 line = int(found[1])
             elif found := _INSTRUCTION.match(row):
+                if found[2] == "EXIT":
+                    ends.append(len(self.instructions))
+                if found[2] in ("EXIT", "BRA") and not found[1]:
+                    jumps.append(len(self.instructions))
                 self.instructions.append((found[2], line, block))
                 block += bool(_ENDS_BLOCK.match(found[2]))
             elif _LABEL.match(row):
                 block += 1
             elif row.startswith("//----"):
                 break
+        del self.instructions[next(i for i in jumps if i >= ends[-1]) + 1:]
         self._copies = self._count_copies(pathlib.Path(ptx).read_text().splitlines())
 
     def executed(self, profile):
