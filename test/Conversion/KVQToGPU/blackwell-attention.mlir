@@ -115,28 +115,28 @@ func.func @page(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 24x1x128, nvfp4, 
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<bf16>, accepted is f16
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are f16 and bf16
 func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<bf16>, accepted is f16}}
+  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are f16 and bf16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
-      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<f8>}
   return
 }
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the scale layout interleaved_4
-func.func @wide_interleaved(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, mxfp4, HND, interleaved_4>,
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the values have the scale layout blocked_128x4
+func.func @value_layout(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 128x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 128x1x128, mxfp4, HND, blocked_128x4>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the values have the scale layout interleaved_4}}
+  // expected-remark @below {{is computed by the portable kernel: the values have the scale layout blocked_128x4}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
-      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, mxfp4, HND, interleaved_4>)
+      caches(%k, %v : !kvq.cache<key, 128x1x128, nvfp4, HND, linear>, !kvq.cache<value, 128x1x128, mxfp4, HND, blocked_128x4>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
       {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<bf16>}
@@ -212,7 +212,7 @@ func.func @key_format(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, n
 func.func @room(%q: memref<?x1x8x256xf16>, %k: !kvq.cache<key, 16x1x256, f16, HND>, %v: !kvq.cache<value, 16x1x256, f16, HND>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x256xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: two tiles of 128 tokens take 279892 bytes of shared memory, of which there are 232448}}
+  // expected-remark @below {{is computed by the portable kernel: two tiles of 128 tokens take 279916 bytes of shared memory, of which there are 232448}}
   kvq.dequant_attention ins(%q : memref<?x1x8x256xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x256, f16, HND>, !kvq.cache<value, 16x1x256, f16, HND>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)

@@ -1,8 +1,16 @@
 //===- ByteExpansion.cpp - FP8 values as exact f16 in tensor memory -------===//
 //
-// The same idea as in ValueExpansion.cpp: two bytes of the cache are two
-// channels of a token and convert to a word of two f16, so that the contraction
-// runs over pairs (token, parity of the channel).
+// The second product wants V^T with two tokens of a channel in a word. Two
+// neighbouring bytes of the cache are two channels of one token and convert to
+// a word of two f16. They are left so: the contraction runs over pairs (token,
+// parity of the channel), and the weights are zero where parities differ, so
+// that
+//
+//   O[2c + parity][q] = sum over tokens of A[c][token, parity] * P[q][token]
+//
+// with A[c][token, parity] = V[token][2c + parity]. The 128 lanes of tensor
+// memory hold the `headDim / 2` pairs c of `groups` parts of the tile's tokens.
+// Weights of other groups give columns of the output that are ignored.
 //
 // A warp expands 32 lanes: 64 bytes of the rows of its group of tokens.
 // `ldmatrix.trans.b16` hands thread 4a + i bytes (2a, 2a + 1) of tokens 2i and
@@ -95,7 +103,7 @@ void DecodeKernel::expandByteTokens(I32 tile, I32 warp, int64_t first) {
 
 void DecodeKernel::expandByteValues(Work work) {
   I32 warp = b.warp() - 4;
-  forTiles(work.count, [&](I32 tile) {
+  forBuffers(work.count, plan.stages, [&](I32 tile) {
     filled.wait(tile);
     for (int64_t first = 0; first < plan.groupTokens(); first += kTokensOfStore)
       expandByteTokens(tile, warp, first);

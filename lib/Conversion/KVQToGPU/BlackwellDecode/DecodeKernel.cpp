@@ -29,8 +29,10 @@ DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
   };
   makeRing(filled, plan.stages);
   makeRing(consumed, plan.stages);
-  for (BarrierRing *ring : {&scored, &expanded, &weighted, &accumulated})
+  for (BarrierRing *ring :
+       {&scored, &transposed, &expanded, &weighted, &accumulated})
     makeRing(*ring, kBuffers);
+  makeRing(finished, 1);
 }
 
 void DecodeKernel::emit() {
@@ -41,8 +43,10 @@ void DecodeKernel::emit() {
     Work work{rows, tokens, first, count};
     b.when(count > 0, [&] { computeRows(work); }, [&] { storeEmpty(rows); });
   });
-  // Not fewer registers than there are.
-  kernel.setBlocksPerProcessor(1);
+  // Not fewer registers than there are. The largest rows take them anyway, and
+  // ptxas then spills some if it is told.
+  if (!plan.transposesValues() || plan.k.headDim + plan.v.headDim < 512)
+    kernel.setBlocksPerProcessor(1);
   launch(threads());
 }
 
@@ -66,17 +70,17 @@ void DecodeKernel::computeRows(Work work) {
          [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
 }
 
-void DecodeKernel::forTiles(I32 count, function_ref<void(I32 tile)> body) {
-  static_assert(kBuffers == 2, "a divisor of the number of stages");
-  b.loop(b.i32(0), count, plan.stages, [&](I32 first) {
+void DecodeKernel::forBuffers(I32 count, int64_t buffers,
+                              function_ref<void(I32 item)> body) {
+  b.loop(b.i32(0), count, buffers, [&](I32 first) {
     body(first);
-    for (int64_t i = 1; i < plan.stages; ++i)
+    for (int64_t i = 1; i < buffers; ++i)
       b.when(first + i < count, [&] { body(first + i); });
   });
 }
 
-Value DecodeKernel::bufferOf(Value region, I32 tile) {
-  I32 buffer = scored.buffer(tile);
+Value DecodeKernel::bufferOf(Value region, I32 item) {
+  I32 buffer = scored.buffer(item);
   auto slice = [&](Type type, int64_t columns) -> Value {
     Value column = arith::IndexCastUIOp::create(b, b.getIndexType(),
                                                 Value(buffer * columns));
@@ -106,15 +110,17 @@ static void clear(KernelBuilder &b, Ptr from, int64_t bytes, int64_t threads) {
 /// Everything that is done once, before the roles begin.
 void DecodeKernel::setUp(Work work) {
   b.when(b.thread() == 0, [&] {
-    // Of the loader and of those who expand values each thread arrives; the
-    // products arrive once.
+    // Each thread of other roles arrives; the products arrive once.
     filled.initialize(32);
-    consumed.initialize((plan.expandsValues() ? kExpandThreads : 0) + 1);
+    consumed.initialize((plan.pairsChannels() ? kExpandThreads : 0) + 1);
     scored.initialize(1);
+    if (plan.transposesValues())
+      transposed.initialize(1);
     if (plan.expandsValues())
       expanded.initialize(kExpandThreads);
     weighted.initialize(kSoftmaxThreads);
     accumulated.initialize(1);
+    finished.initialize(1);
     NVVM::FenceMbarrierInitOp::create(b);
   });
   Ptr slot = shared(plan.shared.tensorMemory);
@@ -122,16 +128,19 @@ void DecodeKernel::setUp(Work work) {
     tcgen05::AllocOp::create(b, slot, ValueRange());
     tcgen05::RelinquishOp::create(b);
   });
-  // Rows of padding, and weights between which the parities of channels
-  // alternate: zeros for good.
+  // Padding, and weights between which the parities of channels alternate:
+  // zeros for good.
   clear(b, shared(plan.shared.queries),
         plan.shared.queryScales - plan.shared.queries, threads());
   clear(b, shared(plan.shared.queryScales), kTileTokens * plan.k.scales(),
         threads());
   clear(b, shared(plan.shared.weights), kBuffers * plan.shared.weightBytes,
         threads());
+  clear(b, shared(plan.shared.identity), plan.shared.identityBytes, threads());
   b.barrier();
   splitQueries(work.rows);
+  if (plan.transposesValues())
+    storeIdentity();
   fenceForAsyncProxy(b);
   b.barrier();
 
@@ -141,17 +150,25 @@ void DecodeKernel::setUp(Work work) {
         tcgen05::TMemType::get(b.getContext(), kTileTokens, columns, element);
     return tcgen05::RegionOp::create(b, type, tensorMemory, name);
   };
-  auto scaleRegion = [&](int64_t columns, StringRef name) -> Value {
+  auto scaleRegion = [&](int64_t columns, const CachePointers &cache,
+                         StringRef name) -> Value {
     auto type = tcgen05::ScalesType::get(b.getContext(), kTileTokens, columns,
-                                         k.getFormat().getScaleType());
+                                         cache.getFormat().getScaleType());
     return tcgen05::RegionOp::create(b, type, tensorMemory, name);
   };
   scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
   if (plan.keys == KeyRoute::BlockScaled) {
-    keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), "scales of K");
-    queryScaleRegion = scaleRegion(plan.k.scales(), "scales of Q");
+    keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), k, "scales of K");
+    queryScaleRegion = scaleRegion(plan.k.scales(), k, "scales of Q");
   }
-  if (plan.expandsValues())
+  if (plan.transposesValues()) {
+    identityScaleRegion = scaleRegion(plan.partScales(), v, "scales of I");
+    valueScaleRegion =
+        scaleRegion(kBuffers * plan.partScales(), v, "scales of V");
+    // A buffer has all tokens in f32 first.
+    valueRegion = region(kBuffers * 2 * kTileTokens, plan.weightType, "V");
+  } else if (plan.expandsValues()) {
     valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
+  }
   outputRegion = region(plan.outputColumns(), b.getF32Type(), "O");
 }

@@ -9,10 +9,13 @@
 //                 further columns. Queries.cpp
 //   softmax       along the tokens: a thread has one token and all rows, and
 //                 the shift is corrected only where it must be. Softmax.cpp
-//   O^T = V^T P^T kind f16: V expanded exactly to f16 or bf16 in tensor memory,
-//                 in an order of the contraction that needs no transpose.
-//                 ValueExpansion.cpp for FP4, ByteExpansion.cpp for FP8
-//                 kind f16 or f8f6f4: V as it lies. DirectValues.cpp
+//   O^T = V^T P^T kind f16 or f8f6f4: V as it lies. DirectValues.cpp
+//                 FP8 for kind f16: V expanded exactly in tensor memory, in an
+//                 order of the contraction that needs no transpose.
+//                 ByteExpansion.cpp
+//                 FP4 for kind f16: a block-scaled product with the identity,
+//                 V^T = I V^T, decodes and transposes V to f32, exactly, which
+//                 a register pass narrows to bf16. ValueExpansion.cpp
 //
 // Warps have roles, and hand tiles on through rings of buffers and mbarriers:
 //
@@ -25,15 +28,20 @@
 //      filled         loader             V, products      a stage holds a tile
 //      consumed       V, products        loader           the stage is free
 //      scored         products           softmax          scores are there
+//      transposed     products           V                V is there in f32
 //      expanded       V                  products         V is there
 //      weighted       softmax            products         P is there
-//      accumulated    products           V, softmax       the output has V and
-//      P
+//      accumulated    products           V, softmax,      the output has V and
+//                                        products         P
+//      finished       products           softmax          all is done
 //
-// Of the last four there are two. That P of a tile is there says that its
+// Of those of a tile there are two. That P of a tile is there says that its
 // scores have been read, and the products of the scores come after those of the
 // output of the tile that had the same buffers, so that scores and P need no
 // barrier to say that their buffers are free.
+//
+// FP4 values of more than 128 channels have two parts, which are transposed,
+// narrowed and multiplied one after the other: a unit is a part of a tile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +54,9 @@
 #include "kvq/Dialect/TCGen05/IR/TCGen05Attributes.h"
 
 namespace kvq::kernel {
+
+/// The upper halves of two words: two f32 cut off to bf16.
+I32 joinUpperHalves(KernelBuilder &b, I32 low, I32 high);
 
 /// The swizzle whose pattern is as wide as a row of a panel.
 tcgen05::Swizzle getSwizzle(const PackedRows &side);
@@ -68,10 +79,10 @@ private:
     I32 first, count;
   };
 
-  /// What the softmax knows of each row: the shift of its exponents in powers
-  /// of two, and of the thread's tokens the sum of weights.
+  /// What the softmax knows of each row: less the shift of its exponents in
+  /// powers of two, and of the thread's tokens the sum of weights.
   struct RowState {
-    llvm::SmallVector<F32> shifts, sums;
+    llvm::SmallVector<F32> negatedShifts, sums;
   };
   /// The shift and the sum of weights of a row, of all tokens.
   struct RowSums {
@@ -81,9 +92,10 @@ private:
   void computeRows(Work work);
   void setUp(Work work);
 
-  /// Emits `body` for tiles 0 to `count` - 1 in turn, once for each stage:
-  /// which buffers a tile has then are constants.
-  void forTiles(I32 count, llvm::function_ref<void(I32 tile)> body);
+  /// Emits `body` for items 0 to `count` - 1 in turn, once for each of
+  /// `buffers`: which buffer an item has then is a constant.
+  void forBuffers(I32 count, int64_t buffers,
+                  llvm::function_ref<void(I32 item)> body);
 
   /// Threads of a block, and the warps that load and multiply.
   int64_t threads() const { return 32 * (productWarp() + 1); }
@@ -122,10 +134,12 @@ private:
   void loadPanel(const CachePointers &cache, const PackedRows &side,
                  const LanePages &pages, TokenRange tokens, I32 panel, Ptr to,
                  CopyMode mode);
-  void loadKeyScales(const LanePages &pages, TokenRange tokens, Ptr to,
-                     CopyMode mode);
-  void loadValueScales(const LanePages &pages, TokenRange tokens, Ptr to,
-                       CopyMode mode);
+  void loadScales(const CachePointers &cache, const PackedRows &side,
+                  const LanePages &pages, TokenRange tokens, Ptr to,
+                  CopyMode mode);
+  void loadQuads(const LanePages &pages, TokenRange tokens, Ptr to,
+                 CopyMode mode);
+  void orderQuads(Work work, I32 tile);
   void loadTile(Work work, I32 tile);
 
   // Products.cpp
@@ -134,7 +148,8 @@ private:
   std::pair<mlir::Value, mlir::Value> makeScoreOperands(I32 tile);
   void multiplyScaledKeys(I32 tile);
   void multiplyKeys(I32 tile);
-  void issueOutput(I32 tile, Pred isIssuer);
+  void issueValues(I32 tile, int64_t part, Pred isIssuer);
+  void issueOutput(I32 tile, int64_t part, Pred isIssuer);
 
   // DirectValues.cpp
   void multiplyValues(I32 tile, mlir::Value weights);
@@ -145,13 +160,18 @@ private:
   void expandByteTokens(I32 tile, I32 warp, int64_t first);
 
   // ValueExpansion.cpp
-  struct Expander;
-  void stageScales(Work work, I32 tile, const Expander &expander);
-  void expandTokens(I32 tile, const Expander &expander, int64_t first);
+  void storeIdentity();
+  void narrowValues(I32 unit);
 
   // Softmax.cpp
   RowState initialState();
-  llvm::SmallVector<F32> loadLogits(I32 tile, llvm::ArrayRef<F32> factors);
+  llvm::SmallVector<F32> loadScores(I32 tile);
+  /// Logits in powers of two, and these less the shifts.
+  llvm::SmallVector<F32> scaleScores(llvm::ArrayRef<F32> scores,
+                                     llvm::ArrayRef<F32> factors);
+  llvm::SmallVector<F32> subtractShifts(llvm::ArrayRef<F32> scores,
+                                        llvm::ArrayRef<F32> factors,
+                                        const RowState &state);
   void maskLogits(Work work, I32 tile, llvm::SmallVectorImpl<F32> &logits);
   void raiseShifts(I32 tile, llvm::ArrayRef<F32> logits, RowState &state);
   void storeWeights(I32 tile, llvm::ArrayRef<F32> weights);
@@ -169,8 +189,9 @@ private:
 
   // Output.cpp
   /// Loads or stores the thread's part of the output in tensor memory: of its
-  /// lane the columns that count, for rows `row` to `row` + 7 with the first
-  /// channel of the lane, then with the second one where there are two.
+  /// lane the columns that count, for rows `row` to `row` + 7 those of each
+  /// term with the first channel of the lane, then with the second one where
+  /// there are two.
   llvm::SmallVector<F32> loadOutput(int64_t row);
   void storeOutput(int64_t row, llvm::ArrayRef<F32> values);
   void scaleOutput(llvm::ArrayRef<F32> factors);
@@ -188,16 +209,18 @@ private:
     return shared(plan.shared.stages) +
            filled.buffer(tile) * plan.shared.stageBytes;
   }
-  /// Columns of tensor memory of a buffer of `columns` columns each.
-  mlir::Value bufferOf(mlir::Value region, I32 tile);
+  I32 unitOf(I32 tile, int64_t part) { return tile * plan.valueParts() + part; }
+  /// The buffer of a tile or unit in a region that has kBuffers.
+  mlir::Value bufferOf(mlir::Value region, I32 item);
 
   DecodePlan plan;
   Ptr sharedMemory;
-  BarrierRing filled, consumed, scored, expanded, weighted, accumulated;
-  /// Tensor memory; of all but the query scales and the output there are
-  /// kBuffers side by side.
+  BarrierRing filled, consumed, scored, transposed, expanded, weighted,
+      accumulated, finished;
+  /// Tensor memory. There are kBuffers side by side of scores, values and their
+  /// scales, and the parts of the output.
   mlir::Value tensorMemory, scoreRegion, keyScaleRegion, queryScaleRegion,
-      valueRegion, outputRegion;
+      identityScaleRegion, valueScaleRegion, valueRegion, outputRegion;
 };
 
 } // namespace kvq::kernel

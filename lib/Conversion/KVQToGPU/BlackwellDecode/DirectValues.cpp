@@ -12,6 +12,7 @@
 
 #include "../PackedConversions.h"
 #include "DecodeKernel.h"
+#include "Pairs.h"
 #include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
 
 using namespace mlir;
@@ -42,29 +43,56 @@ void DecodeKernel::multiplyValues(I32 tile, Value weights) {
   }
 }
 
+/// Words of 16-bit weights: of one term after the other. Of more terms none is
+/// rounded, which takes fewer instructions.
+static SmallVector<I32> splitWeights(KernelBuilder &b, ArrayRef<F32> weights,
+                                     int64_t terms, FloatType type) {
+  SmallVector<I32> words;
+  if (terms == 1) {
+    for (size_t row = 0; row < weights.size(); row += 2)
+      words.push_back(
+          b.asBits(b.roundPair(weights[row], weights[row + 1], type)));
+    return words;
+  }
+  assert(type.isBF16() && "half of an f32");
+  SmallVector<F32> rest(weights);
+  for (int64_t term = 0; term < terms; ++term) {
+    SmallVector<F32> cut;
+    for (size_t row = 0; row < weights.size(); row += 2) {
+      I32 word = joinUpperHalves(b, rest[row].bits(), rest[row + 1].bits());
+      words.push_back(word);
+      cut.push_back((word << 16).asF32());
+      cut.push_back((word & int64_t(0xffff0000)).asF32());
+    }
+    if (term + 1 < terms)
+      rest = combinePairs<arith::SubFOp>(b, rest, ArrayRef(cut));
+  }
+  return words;
+}
+
 /// Stores the weights of the thread's token, of all rows side by side, as row
-/// `token of the group` of the contraction.
+/// `token of the group` of the contraction. Columns are those of the groups one
+/// after the other, of each term in turn.
 void DecodeKernel::storeDirectWeights(I32 tile, ArrayRef<F32> weights) {
   SmallVector<I32> words;
   if (plan.weightBits() == 8)
     for (size_t row = 0; row < weights.size(); row += 4)
       words.push_back(packE4M3(b, weights.slice(row, 4)));
   else
-    for (size_t row = 0; row < weights.size(); row += 2)
-      words.push_back(b.asBits(
-          b.roundPair(weights[row], weights[row + 1], plan.weightType)));
+    words = splitWeights(b, weights, plan.weightTerms, plan.weightType);
   // MN-major without a swizzle: pieces of 16 bytes, eight tokens of which are
   // 128 bytes.
   int64_t stride = plan.weightDepth() * 16;
-  int64_t bytes = 4 * words.size();
+  int64_t bytes = 4 * words.size() / plan.weightTerms;
   I32 group = b.thread() / plan.groupTokens();
   I32 token = b.thread() % plan.groupTokens();
   Ptr to = shared(plan.shared.weights) +
            weighted.buffer(tile) * plan.shared.weightBytes + token * 16;
-  for (int64_t at = 0; at < bytes; at += 16) {
-    int64_t size = std::min<int64_t>(bytes, 16);
-    I32 first = group * bytes + at;
-    b.storeWords(ArrayRef(words).slice(at / 4, size / 4),
-                 to + ((first / 16) * stride + first % 16));
-  }
+  for (int64_t term = 0; term < plan.weightTerms; ++term)
+    for (int64_t at = 0; at < bytes; at += 16) {
+      int64_t size = std::min<int64_t>(bytes, 16);
+      I32 first = group * bytes + (term * plan.groups() * bytes + at);
+      b.storeWords(ArrayRef(words).slice((term * bytes + at) / 4, size / 4),
+                   to + ((first / 16) * stride + first % 16));
+    }
 }

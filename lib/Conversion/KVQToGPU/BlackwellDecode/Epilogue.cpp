@@ -50,8 +50,7 @@ void DecodeKernel::storeEmpty(QueryRows rows) {
 }
 
 void DecodeKernel::finish(Work work, const RowState &state) {
-  I32 last = work.count - 1;
-  accumulated.wait(last);
+  finished.wait(b.i32(0));
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
 
   // The memory of the maxima and of the weights is free now.
@@ -64,16 +63,22 @@ void DecodeKernel::finish(Work work, const RowState &state) {
       b.store(sum, sums + (b.warp() * (plan.rows * 4) + 4 * row));
     });
     b.when(b.thread() == 0,
-           [&] { b.store(state.shifts[row], shifts + 4 * row); });
+           [&] { b.store(state.negatedShifts[row] * -1.0, shifts + 4 * row); });
   }
   // part[row / 8][channel of the lane][row % 8][lane of tensor memory]
   int64_t channels = plan.channelsOfLane();
   for (int64_t row = 0; row < plan.rows; row += 8) {
     SmallVector<F32> values = loadOutput(row);
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
-    for (auto [i, value] : llvm::enumerate(values))
-      b.store(value, parts + b.thread() * 4 +
-                         (channels * row + int64_t(i)) * 4 * kTileTokens);
+    for (int64_t channel = 0; channel < channels; ++channel)
+      for (int64_t i = 0; i < 8; ++i) {
+        int64_t first = channel * plan.weightTerms * 8 + i;
+        F32 sum = values[first];
+        for (int64_t term = 1; term < plan.weightTerms; ++term)
+          sum = sum + values[first + term * 8];
+        b.store(sum, parts + b.thread() * 4 +
+                         (channels * row + channel * 8 + i) * 4 * kTileTokens);
+      }
   }
   syncThreads(b, kBarrier, kSoftmaxThreads);
 

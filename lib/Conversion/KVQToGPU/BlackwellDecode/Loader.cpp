@@ -190,16 +190,17 @@ static Ptr getScales(KernelBuilder &b, const CachePointers &cache, I32 page,
               cache.scalesStride(type.getHeadDimIndex()));
 }
 
-/// Copies the block scales of K into the order of the tensor cores, a word of
-/// four at a time.
-void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
-                                 Ptr to, CopyMode mode) {
+/// Copies block scales into the order of the tensor cores, a word of four at a
+/// time.
+void DecodeKernel::loadScales(const CachePointers &cache,
+                              const PackedRows &side, const LanePages &pages,
+                              TokenRange tokens, Ptr to, CopyMode mode) {
   // Several lanes of a row of lanes share each word: a part of the rows each.
-  int64_t words = plan.k.scales() / 4, parts = plan.k.pieces() / words;
+  int64_t words = side.scales() / 4, parts = side.pieces() / words;
   I32 word = pages.piece % words, part = pages.piece / words;
-  I64 stride = k.scalesStride(k.getType().getTokenDim());
+  I64 stride = cache.scalesStride(cache.getType().getTokenDim());
   if (mode == CopyMode::Dense)
-    stride = b.i64(getDenseRows(k.getType()) * plan.k.scales());
+    stride = b.i64(getDenseRows(cache.getType()) * side.scales());
   int64_t rows = std::min(pages.length / parts, pages.rowsOfPage());
   for (int64_t first = 0; first < pages.length; first += parts * rows) {
     // Parts of pages, or pages in turn.
@@ -211,7 +212,7 @@ void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
     for (int64_t i = 1; i < parts && pages.pages.size() > 1; ++i)
       page = (part == i).select(pageOf(i), page);
     I32 entry = pages.entry + (part * rows) % pages.rowsOfPage();
-    Ptr from = getScales(b, k, page, entry) + word * 4;
+    Ptr from = getScales(b, cache, page, entry) + word * 4;
     // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
     I32 turn = (b.lane() / (rows < 8 ? 2 : 1)) % 4;
     forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
@@ -234,40 +235,66 @@ void DecodeKernel::loadKeyScales(const LanePages &pages, TokenRange tokens,
   }
 }
 
-/// Copies the block scales of V as they are stored. A lane has those of four
-/// tokens, which share their bytes where they are interleaved.
-void DecodeKernel::loadValueScales(const LanePages &pages, TokenRange tokens,
-                                   Ptr to, CopyMode mode) {
+/// Copies interleaved block scales of V as they are stored. A lane has those of
+/// four tokens.
+void DecodeKernel::loadQuads(const LanePages &pages, TokenRange tokens, Ptr to,
+                             CopyMode mode) {
   int64_t bytes = plan.v.scales();
   I64 stride = v.scalesStride(v.getType().getTokenDim());
   if (mode == CopyMode::Dense)
     stride = b.i64(getDenseRows(v.getType()) * bytes);
-  bool isInterleaved =
-      v.getType().getScaleLayout() == ScaleLayout::Interleaved4;
   I32 firstRow = pages.piece * 4;
   I32 page = pages.pages.front();
   for (size_t i = 1; i < pages.pages.size(); ++i)
     page = (firstRow >= int64_t(i) * pages.rowsOfPage())
                .select(pages.pages[i], page);
   Ptr from = getScales(b, v, page, pages.entry + firstRow % pages.rowsOfPage());
-  I32 inTile = pages.begin + firstRow;
-  // Each row of lanes takes its four rows in another order: banks again.
-  I32 turn = (b.lane() / plan.v.pieces()) % 4;
+  I32 first = pages.first + pages.begin + firstRow;
+  Pred isRead =
+      (page >= 0) & (first + 3 >= tokens.begin) & (first < tokens.end);
   forRows(b, 4, mode == CopyMode::Unaligned, [&](I32 row) {
-    row = row ^ turn;
-    Ptr at = to + (inTile + row) * bytes;
+    Ptr at = to + (b.lane() * 4 + row) * bytes;
     Ptr source = from + row.extend() * stride;
-    if (mode == CopyMode::Dense)
-      return copyAsync(b, at, source, bytes, Pred());
-    I32 least = pages.first + inTile, largest = least + 3;
-    if (!isInterleaved)
-      least = largest = least + row;
-    Pred isRead =
-        (page >= 0) & (largest >= tokens.begin) & (least < tokens.end);
-    if (mode == CopyMode::Strided)
-      return copyAsync(b, at, source, bytes, isRead);
-    copyBytes(b, at, source, bytes, isRead);
+    if (mode == CopyMode::Unaligned)
+      return copyBytes(b, at, source, bytes, isRead);
+    copyAsync(b, at, source, bytes, mode == CopyMode::Dense ? Pred() : isRead);
   });
+}
+
+/// Brings interleaved block scales of V, whose copies by this lane are done,
+/// into the order of the tensor cores.
+void DecodeKernel::orderQuads(Work work, I32 tile) {
+  Ptr from =
+      stage(tile) + (b.lane() * (4 * plan.v.scales()) + plan.shared.vQuads);
+  Ptr to = stage(tile) +
+           ((b.lane() % 8) * 64 + (b.lane() / 8) * 4 + plan.shared.vScales);
+  auto join = [&](I32 low, I32 high, int64_t selector) -> I32 {
+    return {b, NVVM::PermuteOp::create(b, b.getI32Type(), low, high,
+                                       b.i32(selector),
+                                       NVVM::PermuteMode::DEFAULT)};
+  };
+  // Of tokens outside of the range, which share words with others, bytes may be
+  // NaN.
+  I32 first = work.first + tile * kTileTokens + b.lane() * 4;
+  auto isThere = [&](int64_t token) {
+    I32 position = first + token;
+    return (position >= work.tokens.begin) & (position < work.tokens.end);
+  };
+  for (int64_t block = 0; block < plan.v.scales(); block += 4) {
+    SmallVector<I32> blocks = b.loadWords(from + block * 4, 4);
+    // Words of two tokens and two blocks, then of four blocks of a token.
+    I32 low[2], high[2];
+    for (int64_t i = 0; i < 2; ++i) {
+      low[i] = join(blocks[2 * i], blocks[2 * i + 1], 0x5140);
+      high[i] = join(blocks[2 * i], blocks[2 * i + 1], 0x7362);
+    }
+    for (int64_t token = 0; token < 4; ++token) {
+      const I32 *pair = token < 2 ? low : high;
+      I32 word = join(pair[0], pair[1], token % 2 ? 0x7632 : 0x5410);
+      word = isThere(token).select(word, b.i32(0));
+      b.storeBits(word, to + (block * kTileTokens + token * 16), 32);
+    }
+  }
 }
 
 void DecodeKernel::loadTile(Work work, I32 tile) {
@@ -280,13 +307,17 @@ void DecodeKernel::loadTile(Work work, I32 tile) {
   auto load = [&](CopyMode mode) {
     loadData(k, plan.k, keyPages, work.tokens, to + plan.shared.k, mode);
     if (plan.k.scales())
-      loadKeyScales(keyPages, work.tokens, to + plan.shared.kScales, mode);
+      loadScales(k, plan.k, keyPages, work.tokens, to + plan.shared.kScales,
+                 mode);
     loadData(v, plan.v, valuePages, work.tokens, to + plan.shared.v, mode);
-    if (plan.v.scales())
-      loadValueScales(valuePages, work.tokens, to + plan.shared.vScales, mode);
+    if (plan.hasQuads)
+      loadQuads(valuePages, work.tokens, to + plan.shared.vQuads, mode);
+    else if (plan.v.scales())
+      loadScales(v, plan.v, valuePages, work.tokens, to + plan.shared.vScales,
+                 mode);
   };
-  Pred isAligned =
-      areCopiesAligned(k, 4) & areCopiesAligned(v, plan.v.scales());
+  Pred isAligned = areCopiesAligned(k, 4) &
+                   areCopiesAligned(v, plan.hasQuads ? plan.v.scales() : 4);
   Pred isWhole =
       (first >= work.tokens.begin) & (first + kTileTokens <= work.tokens.end);
   for (I32 page : llvm::concat<I32>(keyPages.pages, valuePages.pages))
@@ -309,6 +340,8 @@ void DecodeKernel::loadTiles(Work work) {
   // A thread says that a tile is there when its copies are done, which it waits
   // for only when it has issued those of later tiles.
   auto arrive = [&](I32 tile) {
+    if (plan.hasQuads)
+      orderQuads(work, tile);
     fenceForAsyncProxy(b);
     filled.arrive(tile);
   };

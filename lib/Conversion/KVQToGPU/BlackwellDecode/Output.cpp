@@ -18,22 +18,14 @@ using namespace kvq::kernel;
 static constexpr int64_t kRowsOfLoad = 8;
 
 std::pair<I32, I32> DecodeKernel::placeOf(I32 channel) {
-  switch (plan.values) {
-  case ValueRoute::ExpandedFP4: {
-    I32 pair = channel / 2;
-    return {(pair / 16) * 16 + (pair % 2) * 8 + (pair % 16) / 2, channel % 2};
-  }
-  case ValueRoute::ExpandedFP8:
+  if (plan.pairsChannels())
     return {channel / 2, channel % 2};
-  case ValueRoute::Direct:
-    return {channel % kTileTokens, channel / kTileTokens};
-  }
-  llvm_unreachable("all routes are handled");
+  return {channel % kTileTokens, channel / kTileTokens};
 }
 
-/// The channels of expanded values have neighbouring columns.
+/// The channels of a pair have neighbouring columns.
 int64_t DecodeKernel::widthOfOutputLoad() const {
-  return plan.expandsValues() ? 2 * kRowsOfLoad : kRowsOfLoad;
+  return plan.pairsChannels() ? 2 * kRowsOfLoad : kRowsOfLoad;
 }
 
 SmallVector<OpFoldResult> DecodeKernel::outputColumns(int64_t row) {
@@ -43,12 +35,14 @@ SmallVector<OpFoldResult> DecodeKernel::outputColumns(int64_t row) {
     columns.push_back(Value(
         arith::IndexCastUIOp::create(b, b.getIndexType(), Value(column))));
   };
-  if (plan.expandsValues()) {
+  if (plan.pairsChannels()) {
     add(group * 16 + row / 8 * 16 * plan.groups());
     return columns;
   }
   for (int64_t i = 0; i < plan.channelsOfLane(); ++i)
-    add(group * plan.rows + (i * plan.weightColumns() + row));
+    for (int64_t term = 0; term < plan.weightTerms; ++term)
+      add(group * plan.rows +
+          (i * plan.weightColumns() + term * plan.groups() * plan.rows + row));
   return columns;
 }
 

@@ -64,10 +64,10 @@ struct ValueRule {
 } // namespace
 
 /// The rules of the kernel; of a format the first one where `pv` says nothing.
-/// E2M1 under E4M3 has few exponents, under E8M0 those of f32.
 static constexpr ValueRule valueRules[] = {
-    {StoredValues::F4ScaledByE4M3, MMAUnit::F16, ValueRoute::ExpandedFP4},
-    {StoredValues::F4ScaledByE8M0, MMAUnit::BF16, ValueRoute::ExpandedFP4},
+    {StoredValues::F4ScaledByE4M3, MMAUnit::F16, ValueRoute::TransposedFP4},
+    {StoredValues::F4ScaledByE4M3, MMAUnit::BF16, ValueRoute::TransposedFP4},
+    {StoredValues::F4ScaledByE8M0, MMAUnit::BF16, ValueRoute::TransposedFP4},
     {StoredValues::F8, MMAUnit::F16, ValueRoute::ExpandedFP8},
     {StoredValues::F8, MMAUnit::BF16, ValueRoute::ExpandedFP8},
     {StoredValues::F8, MMAUnit::F8, ValueRoute::Direct},
@@ -195,11 +195,8 @@ static const ValueRule *checkValues(Requirements &all, CacheType type,
   }
   all.require(!units.empty(), "the values have the format ",
               Attribute(type.getFormat()), ", accepted ", listFormats(formats));
-  if (stored == StoredValues::F4ScaledByE4M3)
-    checkCache(all, type, "values",
-               {ScaleLayout::Linear, ScaleLayout::Interleaved4});
-  else
-    checkCache(all, type, "values", {ScaleLayout::Linear});
+  checkCache(all, type, "values",
+             {ScaleLayout::Linear, ScaleLayout::Interleaved4});
   all.require(found, "pv = ", Attribute(kind), ", accepted ", list(units));
   return found;
 }
@@ -235,6 +232,13 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
   }
   plan.values = value->route;
   plan.weightType = getElementType(op.getContext(), value->unit);
+  plan.weightTerms = 1;
+  plan.hasQuads = v.getScaleLayout() == ScaleLayout::Interleaved4;
+  if (plan.transposesValues() && plan.weightType.isF16()) {
+    // Values are bf16, and two terms of it hold more of a weight than f16.
+    plan.weightType = BFloat16Type::get(op.getContext());
+    plan.weightTerms = 2;
+  }
   for (; plan.rows >= 8; plan.rows /= 2)
     for (plan.stages = 4; plan.stages >= 2; plan.stages /= 2) {
       plan.placeShared();
@@ -256,9 +260,10 @@ int64_t DecodePlan::scoreColumns() const {
 }
 
 int64_t DecodePlan::weightColumns() const {
-  int64_t columns = groups() * rows * (expandsValues() ? 2 : 1);
-  // Eight-bit operands that lie along N have whole pieces of 16 bytes.
-  return llvm::alignTo(columns, 128 / weightBits());
+  int64_t columns = groups() * rows * (pairsChannels() ? 2 : weightTerms);
+  // Beside a first operand in tensor memory there are multiples of 16, and
+  // eight-bit operands that lie along N have whole pieces of 16 bytes.
+  return llvm::alignTo(columns, expandsValues() ? 16 : 128 / weightBits());
 }
 
 void DecodePlan::placeShared() {
@@ -275,6 +280,7 @@ void DecodePlan::placeShared() {
   shared.v = place(v.bytes(), pattern);
   shared.kScales = place(k.scaleBytes(), 16);
   shared.vScales = place(v.scaleBytes(), 16);
+  shared.vQuads = place(hasQuads ? v.scaleBytes() : 0, 16);
   shared.stageBytes = llvm::alignTo(at, pattern);
 
   at = 0;
@@ -287,10 +293,14 @@ void DecodePlan::placeShared() {
   int64_t outputBytes = rows * channelsOfLane() * kTileTokens * 4;
   shared.weights =
       place(std::max(kBuffers * shared.weightBytes, outputBytes), 128);
-  shared.valueScalesOfWarp = v.scales() ? groupTokens() * 8 : 0;
-  shared.valueScales = place(4 * kBuffers * shared.valueScalesOfWarp, 128);
+  shared.identityBytes =
+      transposesValues() ? kTileTokens * partChannels() / 2 : 0;
+  shared.identity = place(shared.identityBytes, 128);
+  shared.identityScales =
+      place(transposesValues() ? kTileTokens * partScales() : 0, 128);
   shared.maxima = place(4 * rows * 4, 16);
-  shared.barriers = place(BarrierRing::getBytes(2 * stages + 4 * kBuffers), 8);
+  shared.barriers =
+      place(BarrierRing::getBytes(2 * stages + 5 * kBuffers + 1), 8);
   shared.tensorMemory = place(4, 4);
   // The start of dynamic shared memory is a multiple of 16 only.
   shared.bytes = at + pattern - 16;

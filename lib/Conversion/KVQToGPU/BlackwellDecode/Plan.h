@@ -53,8 +53,10 @@ enum class KeyRoute {
 
 /// How values become the first operand of the output.
 enum class ValueRoute {
+  /// Transposed by a product with the identity and narrowed exactly to bf16 in
+  /// tensor memory.
+  TransposedFP4,
   /// Expanded exactly to 16 bits in tensor memory.
-  ExpandedFP4,
   ExpandedFP8,
   /// As they lie.
   Direct
@@ -70,12 +72,23 @@ struct DecodePlan {
   ValueRoute values;
   /// The operands of the second product: a type that holds the values exactly.
   mlir::FloatType weightType;
+  /// Terms of that type that each weight is split into.
+  int64_t weightTerms;
+
+  /// Whether block scales of V are interleaved: of four neighbouring tokens
+  /// those of a block lie together.
+  bool hasQuads;
 
   /// Stages of the ring of cached rows, a power of two.
   int64_t stages;
 
   /// Whether there are warps that expand values.
   bool expandsValues() const { return values != ValueRoute::Direct; }
+  /// Whether a product transposes values first.
+  bool transposesValues() const { return values == ValueRoute::TransposedFP4; }
+  /// Whether the contraction runs over pairs of a token and a parity of the
+  /// channel. See ByteExpansion.cpp.
+  bool pairsChannels() const { return values == ValueRoute::ExpandedFP8; }
 
   /// Whether the output of a tile comes before the scores of the next one: of
   /// two stages that hold values until then, one is free for a tile to load.
@@ -84,12 +97,18 @@ struct DecodePlan {
   /// Rows of the second operand of the scores: terms of queries, padded.
   int64_t scoreColumns() const;
 
-  /// Channels of a lane of the output: two that share a byte or a word of
-  /// 16 bits of the cache (ValueExpansion.cpp), or as many as there are lanes
-  /// too few (DirectValues.cpp).
+  /// Channels of a lane of the output: two that share a word of 16 bits of the
+  /// cache, or as many as there are lanes too few.
   int64_t channelsOfLane() const {
-    return expandsValues() ? 2 : std::max<int64_t>(v.headDim / 128, 1);
+    return pairsChannels() ? 2 : std::max<int64_t>(v.headDim / 128, 1);
   }
+  /// Parts of transposed values, which have the tensor cores one after the
+  /// other, and their channels and block scales.
+  int64_t valueParts() const {
+    return transposesValues() ? channelsOfLane() : 1;
+  }
+  int64_t partChannels() const { return v.headDim / valueParts(); }
+  int64_t partScales() const { return v.scales() / valueParts(); }
   /// All channels of a token have 128 lanes or a part of them: `groups` of
   /// tokens then lie side by side.
   int64_t groups() const {
@@ -98,23 +117,24 @@ struct DecodePlan {
   int64_t groupTokens() const { return kTileTokens / groups(); }
   /// The contraction of the second product, and the rows of its weights.
   int64_t weightDepth() const {
-    return groupTokens() * (expandsValues() ? 2 : 1);
+    return groupTokens() * (pairsChannels() ? 2 : 1);
   }
   int64_t weightColumns() const;
   int64_t weightBits() const { return weightType.getIntOrFloatBitWidth(); }
   /// Columns of the output in tensor memory.
   int64_t outputColumns() const {
-    return weightColumns() * (expandsValues() ? 1 : channelsOfLane());
+    return weightColumns() * (pairsChannels() ? 1 : channelsOfLane());
   }
 
   /// Offsets in shared memory, in bytes.
   struct Shared {
-    /// The first stage; those of the parts in a stage; the size of a stage.
-    int64_t stages, k, v, kScales, vScales, stageBytes;
+    /// The first stage; those of the parts in a stage, of which `vQuads` are
+    /// interleaved scales as they are stored; the size of a stage.
+    int64_t stages, k, v, kScales, vScales, vQuads, stageBytes;
     int64_t queries, queryScales, rowFactors;
     int64_t weights, weightBytes;
-    /// What the warps that expand values keep scales in.
-    int64_t valueScales, valueScalesOfWarp;
+    /// The identity that transposes values, and its block scales.
+    int64_t identity, identityBytes, identityScales;
     /// Maxima of the softmax's warps.
     int64_t maxima;
     int64_t barriers, tensorMemory;

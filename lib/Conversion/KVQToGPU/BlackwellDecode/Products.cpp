@@ -1,8 +1,9 @@
 //===- Products.cpp - Issues the products of tiles ------------------------===//
 //
 // A warp waits, and one of its threads issues everything. The scores of the
-// next tile come before the output of this one, so that the softmax never waits
-// for both, but where that would keep both of two stages.
+// next tile, and the first part of its values where they are transposed, come
+// before the last output of this one, so that neither the softmax nor those who
+// narrow values wait for both, but where that would keep both of two stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,17 @@ Swizzle kvq::kernel::getSwizzle(const PackedRows &side) {
   }
 }
 
+/// The kind of a block-scaled product.
+static tcgen05::MMAKind getKind(Type scaleType) {
+  return isa<Float8E8M0FNUType>(scaleType) ? tcgen05::MMAKind::MXF4
+                                           : tcgen05::MMAKind::MXF4NVF4;
+}
+
+static Type getScalesType(Type scaleType, int64_t columns) {
+  return tcgen05::ScaleTileType::get(scaleType.getContext(), kTileTokens,
+                                     columns, scaleType);
+}
+
 Value DecodeKernel::makeTile(Type type, Ptr at) {
   return tcgen05::MakeTileOp::create(b, type, Value(at), Value());
 }
@@ -48,17 +60,15 @@ std::pair<Value, Value> DecodeKernel::makeScoreOperands(I32 tile) {
 
 void DecodeKernel::multiplyScaledKeys(I32 tile) {
   Type scaleType = k.getFormat().getScaleType();
-  auto scales = tcgen05::ScaleTileType::get(b.getContext(), kTileTokens,
-                                            plan.k.scales(), scaleType);
-  tcgen05::MMAKind kind = isa<Float8E8M0FNUType>(scaleType)
-                              ? tcgen05::MMAKind::MXF4
-                              : tcgen05::MMAKind::MXF4NVF4;
   Value keyScales = bufferOf(keyScaleRegion, tile);
   tcgen05::CopyScalesOp::create(
-      b, makeTile(scales, stage(tile) + plan.shared.kScales), keyScales);
+      b,
+      makeTile(getScalesType(scaleType, plan.k.scales()),
+               stage(tile) + plan.shared.kScales),
+      keyScales);
   auto [keys, queries] = makeScoreOperands(tile);
-  tcgen05::MMABlockScaledOp::create(b, kind, keys, queries, keyScales,
-                                    queryScaleRegion,
+  tcgen05::MMABlockScaledOp::create(b, getKind(scaleType), keys, queries,
+                                    keyScales, queryScaleRegion,
                                     bufferOf(scoreRegion, tile),
                                     /*accumulate=*/Value(), plan.k.blockSize);
 }
@@ -79,58 +89,133 @@ void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
     else
       multiplyKeys(tile);
     scored.commit(tile);
-    if (plan.expandsValues())
+    if (plan.pairsChannels())
       consumed.commit(tile);
   });
 }
 
-void DecodeKernel::issueOutput(I32 tile, Pred isIssuer) {
+/// Transposes a part of the values. See ValueExpansion.cpp.
+void DecodeKernel::issueValues(I32 tile, int64_t part, Pred isIssuer) {
+  MLIRContext *context = b.getContext();
+  Type element = v.getFormat().getElementType();
+  Type scaleType = v.getFormat().getScaleType();
+  auto getType = [&](int64_t columns, Swizzle swizzle) {
+    return tcgen05::TileType::get(context, kTileTokens, columns, element,
+                                  LayoutAttr::get(context, Major::K, swizzle));
+  };
+  I32 unit = unitOf(tile, part);
+
+  // The buffer was read by the output of an earlier unit.
+  accumulated.waitBefore(unit);
+  tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+  b.when(isIssuer, [&] {
+    Ptr from = stage(tile);
+    Value scales = bufferOf(valueScaleRegion, unit);
+    tcgen05::CopyScalesOp::create(
+        b,
+        makeTile(getScalesType(scaleType, plan.partScales()),
+                 from + plan.shared.vScales +
+                     part * kTileTokens * plan.partScales()),
+        scales);
+    Value values = tcgen05::SliceTileOp::create(
+        b, getType(plan.partChannels(), getSwizzle(plan.v)),
+        makeTile(getType(plan.v.headDim, getSwizzle(plan.v)),
+                 from + plan.shared.v),
+        /*row=*/0, part * plan.partChannels());
+    auto decoded = tcgen05::TMemType::get(context, kTileTokens, kTileTokens,
+                                          b.getF32Type());
+    tcgen05::MMABlockScaledOp::create(
+        b, getKind(scaleType),
+        makeTile(getType(plan.partChannels(), Swizzle::None),
+                 shared(plan.shared.identity)),
+        values, identityScaleRegion, scales,
+        tcgen05::CastOp::create(b, decoded, bufferOf(valueRegion, unit)),
+        /*accumulate=*/Value(), plan.v.blockSize);
+    transposed.commit(unit);
+    if (part + 1 == plan.valueParts())
+      consumed.commit(tile);
+  });
+}
+
+/// Multiplies a part of the values, or all of those that have no parts.
+void DecodeKernel::issueOutput(I32 tile, int64_t part, Pred isIssuer) {
   MLIRContext *context = b.getContext();
   auto type = tcgen05::TileType::get(
       context, plan.weightColumns(), plan.weightDepth(), plan.weightType,
       LayoutAttr::get(context, Major::MN, Swizzle::None, /*padded=*/false,
                       /*leading=*/128, /*stride=*/plan.weightDepth() * 16));
 
+  I32 unit = unitOf(tile, part);
   if (plan.expandsValues())
-    expanded.wait(tile);
-  weighted.wait(tile);
+    expanded.wait(unit);
+  if (part == 0)
+    weighted.wait(tile);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
   b.when(isIssuer, [&] {
     Ptr at = shared(plan.shared.weights) +
              weighted.buffer(tile) * plan.shared.weightBytes;
     Value weights = makeTile(type, at);
     if (plan.expandsValues()) {
-      tcgen05::MMAOp::create(b, tcgen05::MMAKind::F16,
-                             bufferOf(valueRegion, tile), weights, outputRegion,
-                             Value(tile > 0));
+      auto values = tcgen05::TMemType::get(context, kTileTokens,
+                                           plan.weightDepth(), plan.weightType);
+      auto output = cast<tcgen05::TMemType>(outputRegion.getType())
+                        .withColumns(plan.weightColumns());
+      OpFoldResult first(b.getIndexAttr(0)),
+          column(b.getIndexAttr(part * plan.weightColumns()));
+      tcgen05::MMAOp::create(
+          b, tcgen05::MMAKind::F16,
+          tcgen05::SliceOp::create(b, values, bufferOf(valueRegion, unit),
+                                   first),
+          weights, tcgen05::SliceOp::create(b, output, outputRegion, column),
+          Value(tile > 0));
     } else {
       multiplyValues(tile, weights);
       consumed.commit(tile);
     }
-    accumulated.commit(tile);
+    accumulated.commit(unit);
   });
 }
 
 void DecodeKernel::issueProducts(Work work) {
   // The elected thread is the same each time.
   Pred isIssuer(b, NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()));
-  if (plan.keys == KeyRoute::BlockScaled)
+  auto copyScales = [&](Type scaleType, int64_t columns, int64_t from,
+                        Value to) {
     b.when(isIssuer, [&] {
-      auto scales = tcgen05::ScaleTileType::get(b.getContext(), kTileTokens,
-                                                plan.k.scales(),
-                                                k.getFormat().getScaleType());
       tcgen05::CopyScalesOp::create(
-          b, makeTile(scales, shared(plan.shared.queryScales)),
-          queryScaleRegion);
+          b, makeTile(getScalesType(scaleType, columns), shared(from)), to);
     });
-  forTiles(work.count + 1, [&](I32 tile) {
+  };
+  if (plan.keys == KeyRoute::BlockScaled)
+    copyScales(k.getFormat().getScaleType(), plan.k.scales(),
+               plan.shared.queryScales, queryScaleRegion);
+  if (plan.transposesValues())
+    copyScales(v.getFormat().getScaleType(), plan.partScales(),
+               plan.shared.identityScales, identityScaleRegion);
+
+  int64_t last = plan.valueParts() - 1;
+  // Constant addresses of the operands of all stages are too many for the
+  // registers where there is more than one part.
+  static_assert(kBuffers == 2, "a divisor of the number of stages");
+  int64_t buffers = last > 0 ? kBuffers : plan.stages;
+  forBuffers(work.count + 1, buffers, [&](I32 tile) {
     auto issueBefore = [&] {
-      b.when(tile > 0, [&] { issueOutput(tile - 1, isIssuer); });
+      b.when(tile > 0, [&] { issueOutput(tile - 1, last, isIssuer); });
     };
     if (plan.isOutputFirst())
       issueBefore();
-    b.when(tile < work.count, [&] { issueScores(tile, isIssuer); });
+    b.when(tile < work.count, [&] {
+      issueScores(tile, isIssuer);
+      if (plan.transposesValues())
+        issueValues(tile, 0, isIssuer);
+    });
     if (!plan.isOutputFirst())
       issueBefore();
+    if (last > 0)
+      b.when(tile < work.count, [&] {
+        issueValues(tile, last, isIssuer);
+        issueOutput(tile, 0, isIssuer);
+      });
   });
+  b.when(isIssuer, [&] { finished.commit(b.i32(0)); });
 }

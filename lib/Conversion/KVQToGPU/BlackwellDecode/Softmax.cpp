@@ -3,15 +3,18 @@
 // Four warps; a thread has one token of the tile and all rows. The weight of a
 // logit x, in powers of two, is 2^(x - shift). A row's shift need not be its
 // largest logit, only close enough that weights fit their type and nothing of
-// consequence vanishes. So it is looked at whether any logit of the tile
-// exceeds its row's shift by more than kSlack, and only then shifts are chosen
-// by the largest logits, and the sums and the output that there are so far are
-// rescaled. Shifts are integers, so that weights are rounded alike under all.
+// consequence vanishes. So it is looked at whether the weights of any token of
+// the tile, of all rows together, exceed kMostWeight, and only then shifts are
+// chosen by the largest logits, and the sums and the output that there are so
+// far are rescaled. Shifts are integers, so that weights are rounded alike
+// under all.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DecodeKernel.h"
+#include "Pairs.h"
 #include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
@@ -20,8 +23,8 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Weights are at most 2^kSlack; f16 holds up to 2^15, E4M3 448.
-static constexpr double kSlack = 8;
+/// f16 holds up to 2^15, E4M3 448.
+static constexpr double kMostWeight = 256;
 
 /// The exponent of the largest weight under a shift that was just chosen. f16
 /// has 14 exponents below 1, E4M3 only 6 before it loses bits.
@@ -36,27 +39,24 @@ static constexpr double kNoShift = -std::numeric_limits<float>::max();
 /// The barrier of these warps.
 static constexpr int64_t kBarrier = 1;
 
-/// Combines values by twos, for which there is an instruction.
-template <typename Op>
-static SmallVector<F32> combinePairs(KernelBuilder &b, ArrayRef<F32> left,
-                                     ArrayRef<F32> right) {
-  auto type = VectorType::get(2, b.getF32Type());
-  auto pair = [&](ArrayRef<F32> values, size_t at) -> Value {
-    return vector::FromElementsOp::create(
-        b, type, ValueRange{values[at], values[at + 1]});
-  };
-  SmallVector<F32> results;
-  for (size_t i = 0; i < left.size(); i += 2) {
-    Value result = Op::create(b, pair(left, i), pair(right, i));
-    for (int64_t lane = 0; lane < 2; ++lane)
-      results.push_back(b.extractF32(result, lane));
+/// The sum of an even number of values.
+static F32 addUp(KernelBuilder &b, ArrayRef<F32> values) {
+  SmallVector<F32> sums(values);
+  for (; sums.size() > 2 && sums.size() % 4 == 0;) {
+    ArrayRef<F32> all(sums);
+    size_t half = all.size() / 2;
+    sums = combinePairs<arith::AddFOp>(b, all.take_front(half),
+                                       all.drop_front(half));
   }
-  return results;
+  F32 sum = sums.front();
+  for (F32 other : ArrayRef(sums).drop_front())
+    sum = sum + other;
+  return sum;
 }
 
 DecodeKernel::RowState DecodeKernel::initialState() {
   RowState state;
-  state.shifts.assign(plan.rows, b.f32(kNoShift));
+  state.negatedShifts.assign(plan.rows, b.f32(-kNoShift));
   state.sums.assign(plan.rows, b.f32(0.0));
   return state;
 }
@@ -65,7 +65,8 @@ DecodeKernel::RowState DecodeKernel::initialState() {
 // Logits
 //===----------------------------------------------------------------------===//
 
-SmallVector<F32> DecodeKernel::loadLogits(I32 tile, ArrayRef<F32> factors) {
+/// Loads scores, the sums of those of all terms.
+SmallVector<F32> DecodeKernel::loadScores(I32 tile) {
   scored.wait(tile);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
   Value region = bufferOf(scoreRegion, tile);
@@ -83,18 +84,30 @@ SmallVector<F32> DecodeKernel::loadLogits(I32 tile, ArrayRef<F32> factors) {
   }
   tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
 
-  double softcap = options.getSoftcapValue();
-  SmallVector<F32> logits;
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    F32 score = scores[row];
-    for (int64_t term = 1; term < plan.terms; ++term)
-      score = score + scores[term * plan.rows + row];
-    F32 logit = score * factors[row];
-    if (softcap != 0.0)
+  SmallVector<F32> sums(ArrayRef(scores).take_front(plan.rows));
+  for (int64_t term = 1; term < plan.terms; ++term)
+    sums = combinePairs<arith::AddFOp>(
+        b, sums, ArrayRef(scores).slice(term * plan.rows, plan.rows));
+  return sums;
+}
+
+SmallVector<F32> DecodeKernel::scaleScores(ArrayRef<F32> scores,
+                                           ArrayRef<F32> factors) {
+  SmallVector<F32> logits = combinePairs<arith::MulFOp>(b, scores, factors);
+  if (double softcap = options.getSoftcapValue())
+    for (F32 &logit : logits)
       logit = (logit * (1.0 / softcap)).tanh() * (softcap * kLog2E);
-    logits.push_back(logit);
-  }
   return logits;
+}
+
+SmallVector<F32> DecodeKernel::subtractShifts(ArrayRef<F32> scores,
+                                              ArrayRef<F32> factors,
+                                              const RowState &state) {
+  if (options.getSoftcapValue() != 0.0)
+    return combinePairs<arith::AddFOp>(b, scaleScores(scores, factors),
+                                       ArrayRef(state.negatedShifts));
+  return combinePairs<LLVM::FMAOp>(b, scores, factors,
+                                   ArrayRef(state.negatedShifts));
 }
 
 /// Makes logits of tokens that rows do not see -infinity.
@@ -156,15 +169,15 @@ void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
     F32 largest = b.loadF32(maxima + 4 * row);
     for (int64_t warp = 1; warp < 4; ++warp)
       largest = largest.max(b.loadF32(maxima + 4 * (warp * plan.rows + row)));
-    F32 shift = state.shifts[row].max(largest.ceil() -
-                                      getFirstExponent(plan.weightType));
-    F32 factor = (state.shifts[row] - shift).exp2();
-    state.shifts[row] = shift;
+    F32 before = state.negatedShifts[row] * -1.0;
+    F32 shift = before.max(largest.ceil() - getFirstExponent(plan.weightType));
+    F32 factor = (before - shift).exp2();
+    state.negatedShifts[row] = shift * -1.0;
     state.sums[row] = state.sums[row] * factor;
     factors.push_back(factor);
   }
   b.when(tile > 0, [&] {
-    accumulated.wait(tile - 1);
+    accumulated.wait(unitOf(tile - 1, plan.valueParts() - 1));
     tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
     scaleOutput(factors);
   });
@@ -177,7 +190,7 @@ void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
 /// Stores the weights of the thread's token as rows 2t and 2t + 1 of the
 /// contraction, in the columns of the token's group that have the same parity.
 void DecodeKernel::storeWeights(I32 tile, ArrayRef<F32> weights) {
-  if (!plan.expandsValues())
+  if (!plan.pairsChannels())
     return storeDirectWeights(tile, weights);
   SmallVector<I32> words;
   for (size_t row = 0; row < weights.size(); row += 2)
@@ -204,41 +217,49 @@ void DecodeKernel::storeWeights(I32 tile, ArrayRef<F32> weights) {
 DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
                                                ArrayRef<F32> factors,
                                                RowState state) {
-  SmallVector<F32> logits = loadLogits(tile, factors);
-  maskLogits(work, tile, logits);
-
-  // By how much each logit exceeds the shift, in powers of two.
-  auto subtractShifts = [&](const RowState &state) {
-    return combinePairs<arith::SubFOp>(b, logits, state.shifts);
+  SmallVector<F32> scores = loadScores(tile);
+  auto weigh = [&](const RowState &state) {
+    SmallVector<F32> weights = subtractShifts(scores, factors, state);
+    maskLogits(work, tile, weights);
+    for (F32 &weight : weights)
+      weight = weight.exp2();
+    return weights;
   };
-  SmallVector<F32> exponents = subtractShifts(state);
-  F32 largest = exponents.front();
-  for (F32 exponent : exponents)
-    largest = largest.max(exponent);
-  Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads, largest > kSlack);
-  auto pack = [&](const RowState &state, ArrayRef<F32> exponents) {
+  SmallVector<F32> weights = weigh(state);
+  // Sums take fewer instructions of the pipe that is the busiest, but of many
+  // weights as large as those in E4M3 are they exceed the bound.
+  F32 most = weights.front();
+  if (plan.weightBits() == 8)
+    for (F32 weight : weights)
+      most = most.max(weight);
+  else
+    most = addUp(b, weights);
+  // Not <= holds of NaN.
+  Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads,
+                              (most <= kMostWeight).negate());
+  auto pack = [&](const RowState &state, ArrayRef<F32> weights) {
     SmallVector<Value> values;
-    llvm::append_range(values, state.shifts);
+    llvm::append_range(values, state.negatedShifts);
     llvm::append_range(values, state.sums);
-    llvm::append_range(values, exponents);
+    llvm::append_range(values, weights);
     return values;
   };
   auto raise = [&] {
+    SmallVector<F32> logits = scaleScores(scores, factors);
+    maskLogits(work, tile, logits);
     RowState raised = state;
     raiseShifts(tile, logits, raised);
-    return pack(raised, subtractShifts(raised));
+    return pack(raised, weigh(raised));
   };
-  auto keep = [&] { return pack(state, exponents); };
+  auto keep = [&] { return pack(state, weights); };
   SmallVector<Value> values = b.choose(
       isAbove, SmallVector<Type>(3 * plan.rows, b.getF32Type()), raise, keep);
-
-  SmallVector<F32> weights;
   for (int64_t row = 0; row < plan.rows; ++row) {
-    state.shifts[row] = {b, values[row]};
+    state.negatedShifts[row] = {b, values[row]};
     state.sums[row] = {b, values[plan.rows + row]};
-    weights.push_back(F32(b, values[2 * plan.rows + row]).exp2());
+    weights[row] = {b, values[2 * plan.rows + row]};
   }
-  state.sums = combinePairs<arith::AddFOp>(b, state.sums, weights);
+  state.sums = combinePairs<arith::AddFOp>(b, state.sums, ArrayRef(weights));
   storeWeights(tile, weights);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
   fenceForAsyncProxy(b);
@@ -256,14 +277,14 @@ void DecodeKernel::weighAndFinish(Work work) {
   }
   auto pack = [](const RowState &state) {
     SmallVector<Value> values;
-    llvm::append_range(values, state.shifts);
+    llvm::append_range(values, state.negatedShifts);
     llvm::append_range(values, state.sums);
     return values;
   };
   auto unpack = [&](ValueRange values) {
     RowState state;
     for (Value value : values.take_front(plan.rows))
-      state.shifts.push_back({b, value});
+      state.negatedShifts.push_back({b, value});
     for (Value value : values.drop_front(plan.rows))
       state.sums.push_back({b, value});
     return state;

@@ -63,8 +63,8 @@ class DecodeCase(AttentionCase):
         if self.native:
             model.q = rounded_query(self.q, self.config["qk"],
                                     self.config["k_format"])
-            model.round_weights = functools.partial(round_weights,
-                                                    kind=self.config["pv"])
+            model.round_weights = functools.partial(
+                round_weights, kind=self.config["pv"], fmt=self.config["v_format"])
         return AttentionCase.expected(model)
 
     def run(self, directory, flags=()):

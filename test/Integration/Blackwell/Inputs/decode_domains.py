@@ -18,9 +18,9 @@ PV = {
 
 #: The kinds of P V that the kernel for Blackwell's tensor cores has, of values as they
 #: lie or expanded exactly.
-NATIVE_PV = {**PV, "nvfp4": ("f16",)}
+NATIVE_PV = {**PV, "nvfp4": ("f16", "bf16")}
 SCALED = ("nvfp4", "mxfp4")
-NATIVE_LAYOUTS = {"nvfp4": ("linear", "interleaved_4"), "mxfp4": ("linear",)}
+NATIVE_LAYOUTS = dict.fromkeys(SCALED, ("linear", "interleaved_4"))
 NATIVE_DIMS = {**dict.fromkeys(QK, (64, 128, 256)), "mxfp4": (128, 256)}
 
 #: A page that holds any sequence of these tests.

@@ -62,9 +62,16 @@ def rounded_query(q, kind, fmt):
     return split_in_type(q, dtype, 10, 1 if q.dtype.name in exact else 2)
 
 
-def round_weights(weights, kind):
-    """P as an MMA kind has it, given with the largest in (1/2, 1]. E4M3 has it
-    times 64 or more, where it has more bits."""
+def round_weights(weights, kind, fmt=None):
+    """P as an MMA kind has it beside values of a format, given with the largest in
+    (1/2, 1]. E4M3 has it times 64 or more, where it has more bits."""
+    if kind == "f16" and fmt == "nvfp4":
+        # Two terms of bf16, cut off.
+        rest, total = weights.astype(np.float32), 0.0
+        for _ in range(2):
+            term = (rest.view(np.uint32) & np.uint32(0xffff0000)).view(np.float32)
+            rest, total = rest - term, total + term.astype(np.float64)
+        return total
     if kind == "f8":
         return (64 * weights).astype(np.float32).astype(E4M3).astype(np.float64) / 64
     dtype = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[kind]
