@@ -101,14 +101,15 @@ TEST(Parallel, ALockIsTakenByOneThread) {
 
 TEST(Parallel, TheFirstFaultInTheOrderOfCTAs) {
   // CTAs from 20 on store out of bounds; those with odd numbers read what
-  // nothing wrote. Of what comes behind CTA 20 nothing is told.
+  // nothing wrote. Of what comes behind CTA 20 nothing is told. What lies
+  // behind the array such a CTA may write.
   std::string first;
   for (unsigned threads : threadCounts) {
     Options options;
     options.checks.uninitialized = true;
     TestDevice device(withThreads(threads, options));
     uint64_t sums = device.upload(std::vector<uint32_t>(4)),
-             out = device.allocate(4 * 20 * 64), fresh = device.allocate(64);
+             fresh = device.allocate(64), out = device.allocate(4 * 20 * 64);
     Report report = device.run(
         mixedKernel("and.b32 %r8, %r2, 1;\nsetp.ne.u32 %p2, %r8, 0;\n"
                     "@%p2 ld.global.u32 %r9, [" +
@@ -116,7 +117,7 @@ TEST(Parallel, TheFirstFaultInTheOrderOfCTAs) {
         {64, 1, 1}, {64, 1, 1}, {sums, out});
     EXPECT_FALSE(report.completed);
     EXPECT_EQ(report.ctas, 20u);
-    ASSERT_EQ(report.findings.size(), 2u);
+    ASSERT_EQ(report.findings.size(), 2u) << threads;
     EXPECT_EQ(report.findings[0].kind, FindingKind::Uninitialized);
     EXPECT_EQ(report.findings[0].cta.x, 1u);
     EXPECT_EQ(report.findings[0].occurrences, 10u * 64);
