@@ -83,9 +83,10 @@ uint64_t fns(uint64_t mask, uint64_t base, uint64_t offset) {
   if (count == 0)
     return bits >> position & 1 ? base : 0xffffffffu;
   int32_t step = count > 0 ? 1 : -1;
-  count = count > 0 ? count : -count;
+  // -2^31 has no negation in 32 bits.
+  uint32_t left = llvm::AbsoluteValue(count);
   for (; position >= 0 && position < 32; position += step)
-    if ((bits >> position & 1) && --count == 0)
+    if ((bits >> position & 1) && --left == 0)
       return static_cast<uint32_t>(position);
   return 0xffffffffu;
 }

@@ -352,6 +352,7 @@ TEST(Integer, FindNthSet) {
   EXPECT_EQ(run(0b10110, 1, 0), 1u);
   EXPECT_EQ(run(0b10110, 0, 0), 0xffffffffu);
   EXPECT_EQ(run(0b10110, 0, 4), 0xffffffffu);
+  EXPECT_EQ(run(0xffffffff, 31, 0x80000000), 0xffffffffu);
 }
 
 } // namespace
