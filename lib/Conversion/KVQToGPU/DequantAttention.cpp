@@ -178,10 +178,11 @@ AttentionKernel::AttentionKernel(DequantAttentionOp op, OpBuilder &host,
 
 void AttentionKernel::emit() {
   whenWork([&](QueryRows rows, TokenRange range) { computeRows(rows, range); });
-  // Where a thread decodes more at a time, or keys to two terms, ptxas spills
-  // with any number that it is given, 255 included.
+  // Where a thread decodes more at a time, or keys to two terms, or accumulates
+  // for more than 256 channels, ptxas spills with any number that it is given,
+  // 255 included.
   if (decodesFew(k.getFormat()) && decodesFew(v.getFormat()) &&
-      products.kTerms == 1)
+      products.kTerms == 1 && v.getType().getHeadDim() <= 256)
     kernel.setBlocksPerProcessor(
         std::min(getWarpsOfProcessor(tilesOfWarp) / warps, blocks));
   launch(32 * warps);

@@ -109,7 +109,7 @@ void AppendSide::emit(const RowPlaces &places, ArrayRef<I32> item) const {
 /// five blocks fit on a multiprocessor.
 static void setRegisters(KernelLaunch &kernel, QuantizeAppendOp op) {
   if (op.getCos())
-    kernel.setBlocksPerProcessor(2);
+    kernel.setBlocksPerProcessor(1);
 }
 
 void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,

@@ -155,12 +155,12 @@ def KVQ_UndecidedFP4Attr : KVQAttr<"UndecidedFP4", "fp4",
     the block scales, the block and its axis are open, as the scale layout `?`
     is. `kvq-assign-block-scales` chooses them. Up to then nothing has scales:
     `kvq.make_cache`, `kvq.quantize`, `kvq.append`, `kvq.gather` and
-    `kvq.dequantize` take the data alone. Code cannot be made for it.
+    `kvq.dequantize` take the data alone. Code cannot be made for it. In the type
+    of a cache it is spelled `fp4`: `!kvq.cache<key, 16x8x128, fp4, NHD>`.
 
     Example:
 
     ```mlir
-    !kvq.cache<key, 16x8x128, fp4, NHD>
     #kvq.fp4
     ```
   }];
