@@ -27,7 +27,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 SCHEDULES = ["eager", "lazy"] + [f"random:{seed}" for seed in range(1, 7)]
-CHECKS = "all,tensor-fences"
+CHECKS = "all,tensor-fences,tensor-pairs"
 
 # -- Mutants ------------------------------------------------------------------
 

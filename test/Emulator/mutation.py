@@ -44,7 +44,7 @@ def launch(tiles, k_tiles, schedule):
     got = emu_harness.launch(
         KERNEL, "warp_specialized", 1, 224, a, b, np.zeros_like(want),
         ("u32", tiles), ("u32", k_tiles),
-        schedule=schedule, check="all,tensor-fences",
+        schedule=schedule, check="all,tensor-fences,tensor-pairs",
     )  # fmt: skip
     np.testing.assert_array_equal(got[2], want)
 

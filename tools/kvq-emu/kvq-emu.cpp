@@ -61,7 +61,7 @@ static cl::opt<std::string> checkText(
     "check",
     cl::desc("What is looked for beyond bounds, alignment and deadlock: none, "
              "all, or a list of uninitialized, races, protocol, "
-             "tensor-fences; all is the first three"),
+             "tensor-fences, tensor-pairs; all is the first three"),
     cl::value_desc("all|none|list"), cl::init("none"), cl::cat(category));
 static cl::opt<std::string>
     reportFile("report", cl::desc("Write findings and counters as JSON"),
@@ -130,7 +130,7 @@ static llvm::Error parseChecks(StringRef text, Checks &checks) {
     return llvm::Error::success();
   for (StringRef word : llvm::split(text, ',')) {
     if (word == "all")
-      checks = {true, true, true, checks.tensorFences};
+      checks.uninitialized = checks.races = checks.protocol = true;
     else if (word == "uninitialized")
       checks.uninitialized = true;
     else if (word == "races")
@@ -139,10 +139,13 @@ static llvm::Error parseChecks(StringRef text, Checks &checks) {
       checks.protocol = true;
     else if (word == "tensor-fences")
       checks.tensorFences = true;
+    else if (word == "tensor-pairs")
+      checks.tensorPairs = true;
     else
       return llvm::createStringError(
           llvm::formatv("--check={0}: '{1}' is none of all, none, "
-                        "uninitialized, races, protocol, tensor-fences",
+                        "uninitialized, races, protocol, tensor-fences, "
+                        "tensor-pairs",
                         text, word)
               .str());
   }

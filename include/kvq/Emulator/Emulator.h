@@ -55,8 +55,12 @@ struct Checks {
   /// PTX ISA asks for it, compilers leave it out, and ptxas makes nothing of
   /// it: not part of `all`.
   bool tensorFences = false;
+  /// A wait between instructions of one thread on the same tensor memory that
+  /// are none of the pairs that the PTX ISA orders (9.7.16.6.2). Libraries
+  /// overwrite operands of an earlier product without one: not part of `all`.
+  bool tensorPairs = false;
 
-  static Checks all() { return {true, true, true, false}; }
+  static Checks all() { return {true, true, true, false, false}; }
   static Checks none() { return {}; }
 };
 

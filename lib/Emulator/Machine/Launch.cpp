@@ -29,6 +29,8 @@ Launch::Launch(Grid &grid, unsigned worker)
     perturbation = num::Perturbation{*options.perturb};
   if (options.checks.tensorFences)
     races.requireTensorFences();
+  if (options.checks.tensorPairs)
+    races.requireTensorPairs();
   if (checkRaces && program.usesTensorMemory)
     races.activateTensor();
 }

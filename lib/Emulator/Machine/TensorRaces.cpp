@@ -14,26 +14,31 @@
 using namespace kvq::emu;
 
 void RaceDetector::requireTensorFences() { wantTensorFences = true; }
+void RaceDetector::requireTensorPairs() { wantTensorPairs = true; }
 
 void RaceDetector::forgetTensor(const Cta &cta) { tensors.erase(&cta); }
 
 /// Whether two instructions of one thread, or of two that tcgen05.fence orders,
-/// take effect in order. A product reads its operands before later products
-/// and copies write there: early revisions of the ISA do not list this, newer
-/// ones do, and libraries that reload scale factors in place rely on it.
+/// take effect in order: those that the ISA pairs, or, unless only they count,
+/// also others that the pipe that they share keeps in order. Libraries rely on
+/// it where they reload scale factors, or make a score over weights, that an
+/// earlier product reads.
 static bool arePipelined(TensorRole earlier, uint32_t earlierShape,
-                         TensorRole later, uint32_t laterShape) {
+                         TensorRole later, uint32_t laterShape,
+                         bool onlyPairs) {
+  bool isProduct =
+      later == TensorRole::Accumulator || later == TensorRole::Operand;
+  bool isOther =
+      !onlyPairs && (later == TensorRole::Copy || later == TensorRole::Shift);
   switch (earlier) {
   case TensorRole::Copy:
   case TensorRole::Shift:
-    return later != TensorRole::Load && later != TensorRole::Store &&
-           later != TensorRole::Release;
+    return isProduct || isOther;
   case TensorRole::Accumulator:
     return later == TensorRole::Shift ||
            (later == TensorRole::Accumulator && earlierShape == laterShape);
   case TensorRole::Operand:
-    return later != TensorRole::Load && later != TensorRole::Store &&
-           later != TensorRole::Release;
+    return later == TensorRole::Shift || (isProduct && !onlyPairs) || isOther;
   default:
     return false;
   }
@@ -51,7 +56,8 @@ bool RaceDetector::checkTensor(Warp &warp, const Op &op, unsigned lane,
     if (earlier.stamp.agent == self.stamp.agent &&
         earlier.stamp.clock == self.stamp.clock)
       return false;
-    if (arePipelined(earlier.role, earlier.shape, self.role, self.shape) &&
+    if (arePipelined(earlier.role, earlier.shape, self.role, self.shape,
+                     wantTensorPairs) &&
         (sameWarp ||
          isKnown(warp, lane, earlier.stamp, Visibility::IssuedAfter)))
       return false;

@@ -77,6 +77,8 @@ public:
 
   /// Whether tcgen05.fence is asked for between threads.
   void requireTensorFences();
+  /// Whether only pairs that the PTX ISA lists keep their order.
+  void requireTensorPairs();
 
   /// Forgets accesses to a range, as when its memory ends or begins life.
   void forget(uint64_t address, uint64_t bytes);
@@ -140,6 +142,7 @@ private:
   std::array<CacheLine, cacheSize> cache;
   llvm::DenseMap<const Cta *, TensorCells> tensors;
   bool wantTensorFences = false;
+  bool wantTensorPairs = false;
 };
 
 } // namespace kvq::emu

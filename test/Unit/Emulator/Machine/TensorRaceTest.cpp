@@ -56,12 +56,13 @@ std::string kernel(const std::string &body) {
 /// What is found in every schedule: none, a race, or something else, in which
 /// case the test fails. The message of a race contains `part`.
 bool races(const std::string &body, const std::string &part = "",
-           bool fences = false) {
+           bool fences = false, bool pairs = false) {
   bool any = false, all = true;
   for (const std::string &schedule : schedules) {
     SCOPED_TRACE(schedule + ":\n" + body);
     Options options = checkedOptions(schedule);
     options.checks.tensorFences = fences;
+    options.checks.tensorPairs = pairs;
     TestDevice device(options);
     uint64_t out = device.allocate(4096);
     Report report = device.run(kernel(body), {}, {128, 1, 1}, {out});
@@ -204,6 +205,38 @@ TEST(TensorRace, OperandsInTensorMemory) {
       "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster."
       "b64 [c];\nM: mbarrier.try_wait.parity.shared.b64 %p3, [c], 0;\n"
       "@!%p3 bra M;\n"));
+}
+
+TEST(TensorRace, OperandsUnderWayMayBeOverwrittenInOrder) {
+  auto onlyPairs = [](const std::string &body, const std::string &part = "") {
+    return races(body, part, /*fences=*/false, /*pairs=*/true);
+  };
+  // A in columns 8 to 15; its accumulator in columns 0 to 7.
+  std::string address = "add.u32 %r22, %r11, 8;\n";
+  std::string read = "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r11], [%r22], "
+                     "%rd9, %r13, %p7;\n";
+  std::string end = "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one."
+                    "shared::cluster.b64 [c];\n"
+                    "M: mbarrier.try_wait.parity.shared.b64 %p3, [c], 0;\n"
+                    "@!%p3 bra M;\n";
+  for (const std::string &write :
+       {std::string("@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r22], %rd8, "
+                    "%rd9, %r13, %p7;\n"),
+        std::string("@%p1 tcgen05.cp.cta_group::1.128x128b [%r22], %rd8;\n")}) {
+    EXPECT_FALSE(races(address + read + write + end));
+    EXPECT_TRUE(onlyPairs(address + read + write + end,
+                          "this write to tensor memory conflicts with the "
+                          "read"));
+    EXPECT_FALSE(
+        onlyPairs(address + read + commit + waitProduct + write + end));
+  }
+  // Two copies to one place are no pair, a copy and a product that reads it or
+  // writes over it are.
+  std::string copy = "@%p1 tcgen05.cp.cta_group::1.128x128b [%r22], %rd8;\n";
+  EXPECT_FALSE(races(address + copy + copy + end));
+  EXPECT_TRUE(onlyPairs(address + copy + copy + end));
+  EXPECT_FALSE(onlyPairs(address + copy + read + end));
+  EXPECT_FALSE(onlyPairs(product + product + end));
 }
 
 TEST(TensorRace, CopiesComeBeforeLaterProducts) {
