@@ -30,7 +30,8 @@ BLOCK = {"nvfp4": 128, "bf16": 64}
 
 class Work:
     """A sequence of `tokens`, `rows` query heads that share its KV head. The keys
-    of a `growing` cache double with every 128 tokens, up to 32 times."""
+    of a `growing` cache double with every 128 tokens, up to 32 times, and logits are
+    so large that each of these tiles has sums rescaled."""
 
     def __init__(self, tokens, page, rows, cache="nvfp4", growing=False):
         self.tokens, self.page, self.rows, self.cache = tokens, page, rows, cache
@@ -40,7 +41,7 @@ class Work:
         self.lengths = np.full(1, tokens, np.int32)
         self.q = random.standard_normal((1, 1, rows, DIM)).astype(np.float16)
         self.output = np.zeros_like(self.q)
-        self.scale = DIM**-0.5 / 4
+        self.scale = DIM**-0.5 * (4 if growing else 0.25)
         if cache != "bf16":
             self.g = np.array(gpu_kernels.GLOBAL_SCALE)
         if cache == "nvfp4":

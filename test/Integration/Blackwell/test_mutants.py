@@ -3,7 +3,8 @@
 """The mutation score of the decode kernel: each instruction that synchronizes is
 deleted or weakened in turn, and a run has to tell.
 
-One mutant in seven, or all of them with KVQ_TEST_ALL_MUTANTS; -s shows survivors."""
+Of nvfp4 with 8 rows all mutants run, of the others one in seven, or all of them with
+KVQ_TEST_ALL_MUTANTS; -s shows survivors."""
 
 import os
 import pathlib
@@ -19,32 +20,47 @@ import mutation_score
 import ptx_profile
 from decode_work import Kernel, Work
 
-EVERY = 1 if "KVQ_TEST_ALL_MUTANTS" in os.environ else 7
+#: The least share of mutants that are told. With bf16 the output of a tile comes before
+#: the scores of the next, so that more instructions stand beside one that does as much.
+SCORE = {"nvfp4": 0.95, "fp8": 0.95, "bf16": 0.85}
 
-KIND = "block_scaled, terms = 2"
+#: Cache, kind of the scores, page size, query rows; how many mutants there are for one
+#: that runs.
+CASES = (
+    ("nvfp4", "block_scaled, terms = 2", 16, 8, 1),
+    ("nvfp4", "block_scaled, terms = 2", 64, 16, 7),
+    ("fp8", "f8", 16, 8, 7),
+    ("bf16", "bf16", 64, 8, 7),
+)
 
 #: Mutants that may survive, as regular expressions of their keys: how many, and why.
 EXPLAINED = {
     r"fence\.mbarrier_init": (1, "orders for other CTAs and the asynchronous proxy; "
                                 "bar.sync, which follows, does for the CTA"),
-    r"relax: mbarrier\.": (20, "orders tensor memory alone, for which relaxed "
-                              "operations between two tcgen05.fence are enough"),
-    r"do not wait: mbarrier\.": (6, "a wait of lanes that issue no product"),
-    r"delete: tcgen05\.fence::after_thread_sync": (7, "of lanes that issue no product, "
-                                                  "or behind a wait with one"),
-    r"delete: tcgen05\.fence::before_thread_sync": (2, "another lies before the arrival"),
+    r"delete: tcgen05\.wait::ld": (1, "what uses the registers waits, and nothing overwrites "
+                                  "what they were loaded from"),
     r"delete: bar\.sync 1, 128": (1, "all threads wait for the last product, which "
                                     "needs the weights of each"),
 }
+#: More of them where the output comes first.
+EXPLAINED_OUTPUT_FIRST = {
+    r"fence\.proxy\.async": (2, "the loader's comes behind the same barrier, and before all "
+                             "products"),
+    r"relax: mbarrier\.try_wait": (2, "scores of the tile before, or after, say as well that "
+                                   "weights have been read"),
+    r"delete: tcgen05\.wait::ld": (2, "that of the next tile comes before the scores that take "
+                                  "the buffer"),
+    r"delete: tcgen05\.fence::after": (1, "before the first output no one touches it"),
+}
 
 
-def unexplained(survivors):
+def unexplained(survivors, explained):
     """Those that no entry explains, each with what there is to say."""
-    left = {pattern: limit for pattern, (limit, _) in EXPLAINED.items()}
+    left = {pattern: limit for pattern, (limit, _) in explained.items()}
     result = []
     for key, line in survivors:
-        pattern = next((p for p in EXPLAINED if re.search(p, key)), None)
-        print(f"survived, line {line}: {key}\n    {EXPLAINED.get(pattern, (0, None))[1]}")
+        pattern = next((p for p in explained if re.search(p, key)), None)
+        print(f"survived, line {line}: {key}\n    {explained.get(pattern, (0, None))[1]}")
         left[pattern] = left.get(pattern, 0) - 1
         if left[pattern] < 0:
             result.append(key)
@@ -61,13 +77,15 @@ def executions(kernel, work, folder):
     return ptx_profile.profile(kernel.ptx.read_text(), kernel.name, kernel.threads, launch)
 
 
-@pytest.mark.parametrize("page, rows", ((16, 8), (64, 16)))
-def test_score(page, rows, tmp_path):
-    """Eleven tiles, so that each stage of a ring is used again, and a tail; logits
+@pytest.mark.parametrize("cache, kind, page, rows, every", CASES)
+def test_score(cache, kind, page, rows, every, tmp_path):
+    """Thirteen tiles, so that each stage of a ring is used again, and a tail; logits
     that grow, so that sums are rescaled; one tile alone."""
-    works = (Work(10 * 128 + 77, page, rows), Work(600, page, rows, growing=True),
-             Work(77, page, rows))
-    kernel = Kernel(works[0], KIND, TOOLS, tmp_path)
+    if "KVQ_TEST_ALL_MUTANTS" in os.environ:
+        every = 1
+    works = (Work(12 * 128 + 77, page, rows, cache),
+             Work(850, page, rows, cache, growing=True), Work(77, page, rows, cache))
+    kernel = Kernel(works[0], kind, TOOLS, tmp_path)
     text = kernel.ptx.read_text()
     runs, profiles = [], []
     for number, work in enumerate(works):
@@ -84,9 +102,12 @@ def test_score(page, rows, tmp_path):
     # run, whatever the work.
     reached = [mutant for mutant in mutation_score.mutants(text, kernel.name)
                if any(profile.of_line(mutant.line) for profile in profiles)]
-    result = mutation_score.score(text, fault, kernel.name, chosen=reached[::EVERY])
+    result = mutation_score.score(text, fault, kernel.name, chosen=reached[::every])
     for key, line, reason in result.invalid:
         print(f"invalid, line {line}: {key}\n    {reason}")
     print(f"{len(result.killed)} of {result.total} mutants killed")
-    assert len(result.killed) > result.total / 2
-    assert not unexplained(result.survivors)
+    explained = EXPLAINED
+    if cache == "bf16":
+        explained = {**EXPLAINED, **EXPLAINED_OUTPUT_FIRST}
+    assert not unexplained(result.survivors, explained)
+    assert every > 1 or len(result.killed) >= SCORE[cache] * result.total

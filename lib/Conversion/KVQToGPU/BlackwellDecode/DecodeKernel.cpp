@@ -23,16 +23,18 @@ DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
                          b, pointer, Value((start + 1023) & ~int64_t(1023)))};
 
   int64_t at = plan.shared.barriers;
-  auto makeRing = [&](BarrierRing &ring, int64_t count) {
-    ring = {b, sharedMemory, at, count};
+  auto makeRing = [&](BarrierRing &ring, int64_t count, Handed handed) {
+    ring = {b, sharedMemory, at, count, handed};
     at += BarrierRing::getBytes(count);
   };
-  makeRing(filled, plan.stages);
-  makeRing(consumed, plan.stages);
-  for (BarrierRing *ring :
-       {&scored, &transposed, &expanded, &weighted, &accumulated})
-    makeRing(*ring, kBuffers);
-  makeRing(finished, 1);
+  makeRing(filled, plan.stages, Handed::Memory);
+  makeRing(consumed, plan.stages, Handed::Memory);
+  // Scores and the end say that weights have been read, too.
+  makeRing(scored, kBuffers, Handed::Memory);
+  makeRing(weighted, kBuffers, Handed::Memory);
+  for (BarrierRing *ring : {&transposed, &expanded, &accumulated})
+    makeRing(*ring, kBuffers, Handed::TensorMemory);
+  makeRing(finished, 1, Handed::Memory);
 }
 
 void DecodeKernel::emit() {

@@ -38,7 +38,8 @@
 // Of those of a tile there are two. That P of a tile is there says that its
 // scores have been read, and the products of the scores come after those of the
 // output of the tile that had the same buffers, so that scores and P need no
-// barrier to say that their buffers are free.
+// barrier to say that their buffers are free. Where the output of a tile comes
+// before the scores of the next, `scored` says what `accumulated` does.
 //
 // FP4 values of more than 128 channels have two parts, which are transposed,
 // narrowed and multiplied one after the other: a unit is a part of a tile.
@@ -143,13 +144,14 @@ private:
   void loadTile(Work work, I32 tile);
 
   // Products.cpp
-  void issueScores(I32 tile, Pred isIssuer);
+  void issue(llvm::function_ref<void()> body);
+  void issueScores(I32 tile);
   mlir::Value makeTile(mlir::Type type, Ptr at);
   std::pair<mlir::Value, mlir::Value> makeScoreOperands(I32 tile);
   void multiplyScaledKeys(I32 tile);
   void multiplyKeys(I32 tile);
-  void issueValues(I32 tile, int64_t part, Pred isIssuer);
-  void issueOutput(I32 tile, int64_t part, Pred isIssuer);
+  void issueValues(I32 tile, int64_t part);
+  void issueOutput(I32 tile, int64_t part);
 
   // DirectValues.cpp
   void multiplyValues(I32 tile, mlir::Value weights);

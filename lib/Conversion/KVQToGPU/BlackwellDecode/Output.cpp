@@ -81,5 +81,4 @@ void DecodeKernel::scaleOutput(ArrayRef<F32> factors) {
     storeOutput(row, values);
   }
   tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);
-  tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
 }

@@ -80,10 +80,16 @@ void DecodeKernel::multiplyKeys(I32 tile) {
   tcgen05::MMAOp::create(b, kind, keys, queries, bufferOf(scoreRegion, tile));
 }
 
-void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
+/// Elects the same thread each time. What is elected once and used often makes
+/// LLVM give each side its own waits.
+void DecodeKernel::issue(function_ref<void()> body) {
+  b.when(Pred(b, NVVM::ElectSyncOp::create(b, b.getI1Type(), Value())), body);
+}
+
+void DecodeKernel::issueScores(I32 tile) {
+  // Of tensor memory nothing new: what the buffers had was handed on before.
   filled.wait(tile);
-  tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
-  b.when(isIssuer, [&] {
+  issue([&] {
     if (plan.keys == KeyRoute::BlockScaled)
       multiplyScaledKeys(tile);
     else
@@ -95,7 +101,7 @@ void DecodeKernel::issueScores(I32 tile, Pred isIssuer) {
 }
 
 /// Transposes a part of the values. See ValueExpansion.cpp.
-void DecodeKernel::issueValues(I32 tile, int64_t part, Pred isIssuer) {
+void DecodeKernel::issueValues(I32 tile, int64_t part) {
   MLIRContext *context = b.getContext();
   Type element = v.getFormat().getElementType();
   Type scaleType = v.getFormat().getScaleType();
@@ -108,7 +114,7 @@ void DecodeKernel::issueValues(I32 tile, int64_t part, Pred isIssuer) {
   // The buffer was read by the output of an earlier unit.
   accumulated.waitBefore(unit);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
-  b.when(isIssuer, [&] {
+  issue([&] {
     Ptr from = stage(tile);
     Value scales = bufferOf(valueScaleRegion, unit);
     tcgen05::CopyScalesOp::create(
@@ -138,7 +144,7 @@ void DecodeKernel::issueValues(I32 tile, int64_t part, Pred isIssuer) {
 }
 
 /// Multiplies a part of the values, or all of those that have no parts.
-void DecodeKernel::issueOutput(I32 tile, int64_t part, Pred isIssuer) {
+void DecodeKernel::issueOutput(I32 tile, int64_t part) {
   MLIRContext *context = b.getContext();
   auto type = tcgen05::TileType::get(
       context, plan.weightColumns(), plan.weightDepth(), plan.weightType,
@@ -151,7 +157,7 @@ void DecodeKernel::issueOutput(I32 tile, int64_t part, Pred isIssuer) {
   if (part == 0)
     weighted.wait(tile);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
-  b.when(isIssuer, [&] {
+  issue([&] {
     Ptr at = shared(plan.shared.weights) +
              weighted.buffer(tile) * plan.shared.weightBytes;
     Value weights = makeTile(type, at);
@@ -172,16 +178,15 @@ void DecodeKernel::issueOutput(I32 tile, int64_t part, Pred isIssuer) {
       multiplyValues(tile, weights);
       consumed.commit(tile);
     }
-    accumulated.commit(unit);
+    if (!plan.isOutputFirst())
+      accumulated.commit(unit);
   });
 }
 
 void DecodeKernel::issueProducts(Work work) {
-  // The elected thread is the same each time.
-  Pred isIssuer(b, NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()));
   auto copyScales = [&](Type scaleType, int64_t columns, int64_t from,
                         Value to) {
-    b.when(isIssuer, [&] {
+    issue([&] {
       tcgen05::CopyScalesOp::create(
           b, makeTile(getScalesType(scaleType, columns), shared(from)), to);
     });
@@ -200,22 +205,22 @@ void DecodeKernel::issueProducts(Work work) {
   int64_t buffers = last > 0 ? kBuffers : plan.stages;
   forBuffers(work.count + 1, buffers, [&](I32 tile) {
     auto issueBefore = [&] {
-      b.when(tile > 0, [&] { issueOutput(tile - 1, last, isIssuer); });
+      b.when(tile > 0, [&] { issueOutput(tile - 1, last); });
     };
     if (plan.isOutputFirst())
       issueBefore();
     b.when(tile < work.count, [&] {
-      issueScores(tile, isIssuer);
+      issueScores(tile);
       if (plan.transposesValues())
-        issueValues(tile, 0, isIssuer);
+        issueValues(tile, 0);
     });
     if (!plan.isOutputFirst())
       issueBefore();
     if (last > 0)
       b.when(tile < work.count, [&] {
-        issueValues(tile, last, isIssuer);
-        issueOutput(tile, 0, isIssuer);
+        issueValues(tile, last);
+        issueOutput(tile, 0);
       });
   });
-  b.when(isIssuer, [&] { finished.commit(b.i32(0)); });
+  issue([&] { finished.commit(b.i32(0)); });
 }

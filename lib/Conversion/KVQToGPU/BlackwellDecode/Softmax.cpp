@@ -177,8 +177,11 @@ void DecodeKernel::raiseShifts(I32 tile, ArrayRef<F32> logits,
     factors.push_back(factor);
   }
   b.when(tile > 0, [&] {
-    accumulated.wait(unitOf(tile - 1, plan.valueParts() - 1));
-    tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+    // Where scores come behind it, who has those need not wait for the output.
+    if (!plan.isOutputFirst()) {
+      accumulated.wait(unitOf(tile - 1, plan.valueParts() - 1));
+      tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+    }
     scaleOutput(factors);
   });
 }

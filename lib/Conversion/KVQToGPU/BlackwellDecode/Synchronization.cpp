@@ -41,12 +41,17 @@ I32 BarrierRing::parity(I32 item) const {
 // The operations of nvvm have no constant offset of the address, so that each
 // barrier would take an addition.
 
+/// The modifiers of an arrival or a wait; without any it releases or acquires.
+static StringRef order(Handed handed) {
+  return handed == Handed::TensorMemory ? ".relaxed.cta" : "";
+}
+
 void BarrierRing::waitParity(I32 item, I32 parity) const {
   emitAssembly(*b,
-               llvm::formatv(
-                   "{{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared.b64 "
-                   "p, [$0+{0}], $1; @!p bra WAIT; }",
-                   offset),
+               llvm::formatv("{{ .reg .pred p; WAIT: "
+                             "mbarrier.try_wait.parity{0}.shared.b64 "
+                             "p, [$0+{1}], $1; @!p bra WAIT; }",
+                             order(handed), offset),
                {address(item), parity});
 }
 
@@ -58,7 +63,8 @@ void BarrierRing::waitBefore(I32 item) const {
 
 void BarrierRing::arrive(I32 item) const {
   emitAssembly(*b,
-               llvm::formatv("mbarrier.arrive.shared.b64 _, [$0+{0}];", offset),
+               llvm::formatv("mbarrier.arrive{0}.shared.b64 _, [$0+{1}];",
+                             order(handed), offset),
                {address(item)});
 }
 

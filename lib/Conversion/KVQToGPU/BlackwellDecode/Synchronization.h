@@ -7,6 +7,15 @@
 
 namespace kvq::kernel {
 
+/// What a barrier hands on from thread to thread.
+enum class Handed {
+  /// Generic memory, and whatever else.
+  Memory,
+  /// Tensor memory alone, which tcgen05.fence orders before an arrival and
+  /// after a wait that are relaxed (PTX ISA 9.0, 9.7.16.6.4).
+  TensorMemory
+};
+
 /// mbarriers in shared memory that are used in turn, one for each of the
 /// buffers of a ring. Item `i` of a sequence has buffer i % count, and its
 /// phase is number i / count of the barrier.
@@ -15,8 +24,9 @@ public:
   BarrierRing() = default;
   /// `count` barriers of 8 bytes each, a power of two, `offset` bytes after
   /// `base`.
-  BarrierRing(KernelBuilder &b, Ptr base, int64_t offset, int64_t count)
-      : b(&b), base(base), offset(offset), count(count) {}
+  BarrierRing(KernelBuilder &b, Ptr base, int64_t offset, int64_t count,
+              Handed handed)
+      : b(&b), base(base), offset(offset), count(count), handed(handed) {}
 
   /// Bytes of shared memory.
   static int64_t getBytes(int64_t count) { return 8 * count; }
@@ -47,6 +57,7 @@ private:
   KernelBuilder *b = nullptr;
   Ptr base;
   int64_t offset = 0, count = 0;
+  Handed handed = Handed::Memory;
 };
 
 /// Makes what threads wrote to shared memory visible to the asynchronous proxy,
