@@ -6,7 +6,7 @@
 // RUN: rm -f %t.json
 // RUN: mlir-opt %s --convert-linalg-to-loops \
 // RUN:   --gpu-lower-to-nvvm-pipeline="cubin-chip=sm_90 cubin-features=+ptx80 cubin-format=isa" -o %t.mlir
-// RUN: env KVQ_EMU_REPORT=%t.json KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=random:2 \
+// RUN: env KVQ_EMU_REPORT=%t.json KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE=random:2,lazy \
 // RUN: mlir-runner %t.mlir --entry-point-result=void \
 // RUN:   --shared-libs=%kvq_lib_dir/libkvq_emu_runtime.so \
 // RUN:   --shared-libs=%llvm_lib_dir/libmlir_runner_utils.so \
@@ -23,9 +23,11 @@
 // RUN:   --shared-libs=%llvm_lib_dir/libmlir_runner_utils.so \
 // RUN:   --shared-libs=%llvm_lib_dir/libmlir_c_runner_utils.so 2>&1 | FileCheck %s --check-prefix=ENVIRONMENT
 
-// REPORT: {"kernel":"add","report":{"completed":true,
-// REPORT: {"kernel":"add","report":{"completed":true,
-// REPORT: {"kernel":"rank","report":{"completed":true,
+// REPORT: {"kernel":"add","report":{"completed":true,{{.*}},"schedule":"random:2"}
+// REPORT: {"kernel":"add","report":{"completed":true,{{.*}},"schedule":"lazy"}
+// REPORT: {"kernel":"add","report":{"completed":true,{{.*}},"schedule":"random:2"}
+// REPORT: {"kernel":"add","report":{"completed":true,{{.*}},"schedule":"lazy"}
+// REPORT: {"kernel":"rank","report":{"completed":true,{{.*}},"schedule":"random:2"}
 // LIMIT: kvq_emu_runtime: mgpuLaunchKernel: kernel 'add' did not complete
 // ENVIRONMENT: kvq_emu_runtime: environment: KVQ_EMU_CHECK must be all or none, not 'some'
 

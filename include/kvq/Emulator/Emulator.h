@@ -40,6 +40,10 @@ struct Schedule {
 
   /// Reads `eager`, `lazy` or `random:SEED` (`random` alone means seed 0).
   static llvm::Expected<Schedule> parse(llvm::StringRef text);
+  /// Reads a list of them with commas between; one at least.
+  static llvm::Expected<std::vector<Schedule>> parseList(llvm::StringRef text);
+  /// As `parse` reads it.
+  std::string toText() const;
 };
 
 /// What is looked for beyond bounds, alignment and deadlock, which always are.
@@ -245,6 +249,12 @@ public:
   /// supported); what goes wrong while it runs is a finding of the report.
   llvm::Expected<Report> launch(Module *module, llvm::StringRef kernel,
                                 const LaunchConfig &config);
+  /// The same once under each of the schedules, from the same memory, up to the
+  /// first report that is not ok. That memory is not, byte for byte, what it
+  /// was after the first is an error.
+  llvm::Expected<std::vector<Report>>
+  launchUnderEach(llvm::ArrayRef<Schedule> schedules, Module *module,
+                  llvm::StringRef kernel, const LaunchConfig &config);
 
 private:
   std::unique_ptr<DeviceState> state;

@@ -3,10 +3,12 @@
 #include "kvq/Emulator/Emulator.h"
 #include "kvq/Emulator/Machine/Decoder.h"
 #include "kvq/Emulator/Machine/Launch.h"
+#include "kvq/Emulator/Machine/MemoryImage.h"
 #include "kvq/Emulator/PTX/Module.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <cstring>
 
 using namespace kvq::emu;
@@ -51,6 +53,30 @@ llvm::Expected<Schedule> Schedule::parse(llvm::StringRef text) {
   }
   return llvm::createStringError("schedule '" + text +
                                  "': expected eager, lazy or random:SEED");
+}
+
+llvm::Expected<std::vector<Schedule>>
+Schedule::parseList(llvm::StringRef text) {
+  std::vector<Schedule> schedules;
+  for (llvm::StringRef word : llvm::split(text, ',')) {
+    llvm::Expected<Schedule> schedule = parse(word);
+    if (!schedule)
+      return schedule.takeError();
+    schedules.push_back(*schedule);
+  }
+  return std::move(schedules);
+}
+
+std::string Schedule::toText() const {
+  switch (kind) {
+  case ScheduleKind::Eager:
+    return "eager";
+  case ScheduleKind::Lazy:
+    return "lazy";
+  case ScheduleKind::Random:
+    return "random:" + std::to_string(seed);
+  }
+  llvm_unreachable("all kinds are handled");
 }
 
 //===----------------------------------------------------------------------===//
@@ -387,4 +413,36 @@ llvm::Expected<Report> Device::launch(Module *module, llvm::StringRef kernel,
             .str());
   Grid grid(state->memory, state->options, *program, config, *cluster);
   return grid.run();
+}
+
+llvm::Expected<std::vector<Report>>
+Device::launchUnderEach(llvm::ArrayRef<Schedule> schedules, Module *module,
+                        llvm::StringRef kernel, const LaunchConfig &config) {
+  std::vector<Report> reports;
+  llvm::SaveAndRestore<Schedule> saved(state->options.schedule);
+  std::optional<MemoryImage> before, after;
+  if (schedules.size() > 1)
+    before.emplace(state->memory);
+  for (const Schedule &schedule : schedules) {
+    if (!reports.empty()) {
+      if (!after)
+        after.emplace(state->memory);
+      before->restore(state->memory);
+    }
+    state->options.schedule = schedule;
+    llvm::Expected<Report> report = launch(module, kernel, config);
+    if (!report)
+      return report.takeError();
+    reports.push_back(std::move(*report));
+    if (!reports.back().ok())
+      break;
+    if (!after)
+      continue;
+    if (std::string text = after->findDifference(state->memory); !text.empty())
+      return llvm::createStringError(
+          llvm::formatv("launch of '{0}': under {1} {2} as under {3}", kernel,
+                        schedule.toText(), text, schedules.front().toText())
+              .str());
+  }
+  return std::move(reports);
 }

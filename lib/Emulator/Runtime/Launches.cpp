@@ -1,6 +1,7 @@
 //===- Launches.cpp - Launch kernels --------------------------------------===//
 
 #include "Runtime.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,12 +16,13 @@ static Dim3 toDim3(const char *function, int64_t x, int64_t y, int64_t z) {
 }
 
 static void appendReport(const Runtime &runtime, const RuntimeKernel &kernel,
-                         const Report &report) {
+                         const Schedule &schedule, const Report &report) {
   std::error_code code;
   llvm::raw_fd_ostream os(runtime.reportFile, code,
                           llvm::sys::fs::OF_Append | llvm::sys::fs::OF_Text);
   if (!code)
     os << llvm::json::Value(llvm::json::Object{{"kernel", kernel.info.name},
+                                               {"schedule", schedule.toText()},
                                                {"report", report.toJSON()}})
        << "\n";
   os.flush();
@@ -52,17 +54,20 @@ static void launch(const char *function, void *kernelHandle,
                            " arguments are passed");
   config.dynamicSharedBytes = sharedBytes;
   config.arguments = Device::packArguments(kernel.info, values);
-  llvm::Expected<Report> report =
-      runtime.device->launch(kernel.module, kernel.info.name, config);
-  if (!report)
-    failCall(function, toString(report.takeError()));
-  if (!runtime.reportFile.empty())
-    appendReport(runtime, kernel, *report);
-  report->printFindings(llvm::errs());
-  if (!report->ok())
-    failCall(function,
-             "kernel '" + kernel.info.name +
-                 (report->completed ? "' has findings" : "' did not complete"));
+  llvm::Expected<std::vector<Report>> reports = runtime.device->launchUnderEach(
+      runtime.schedules, kernel.module, kernel.info.name, config);
+  if (!reports)
+    failCall(function, toString(reports.takeError()));
+  for (const auto &[schedule, report] :
+       llvm::zip(runtime.schedules, *reports)) {
+    if (!runtime.reportFile.empty())
+      appendReport(runtime, kernel, schedule, report);
+    report.printFindings(llvm::errs());
+    if (!report.ok())
+      failCall(function, "kernel '" + kernel.info.name +
+                             (report.completed ? "' has findings"
+                                               : "' did not complete"));
+  }
 }
 
 extern "C" {

@@ -38,10 +38,10 @@ Runtime::Runtime() {
   constexpr const char *who = "environment";
   Options options;
   if (StringRef text = getVariable("KVQ_EMU_SCHEDULE"); !text.empty()) {
-    llvm::Expected<Schedule> schedule = Schedule::parse(text);
-    if (!schedule)
-      failCall(who, "KVQ_EMU_SCHEDULE: " + toString(schedule.takeError()));
-    options.schedule = *schedule;
+    llvm::Expected<std::vector<Schedule>> list = Schedule::parseList(text);
+    if (!list)
+      failCall(who, "KVQ_EMU_SCHEDULE: " + toString(list.takeError()));
+    schedules = std::move(*list);
   }
   StringRef check = getVariable("KVQ_EMU_CHECK");
   if (check == "all")

@@ -6,7 +6,9 @@
 // the process with status 1.
 //
 // Environment variables set what a host program cannot:
-//   KVQ_EMU_SCHEDULE          eager, lazy or random:SEED (default eager)
+//   KVQ_EMU_SCHEDULE          eager, lazy or random:SEED (default eager), or a
+//                             list: each launch then runs under all of them,
+//                             and leaves the same bytes in memory
 //   KVQ_EMU_CHECK             all or none (default none)
 //   KVQ_EMU_MAX_INSTRUCTIONS  limit of warp instructions per launch
 //   KVQ_EMU_REPORT            file to which each launch appends one line of
@@ -43,6 +45,7 @@ struct Runtime {
 
   std::mutex mutex;
   std::unique_ptr<Device> device;
+  std::vector<Schedule> schedules = {Schedule()};
   /// Memory that host and device share, by address.
   llvm::DenseMap<void *, std::unique_ptr<uint8_t[]>> sharedMemory;
   std::string reportFile;

@@ -10,6 +10,7 @@
 #ifndef KVQ_EMULATOR_MACHINE_GLOBALMEMORY_H
 #define KVQ_EMULATOR_MACHINE_GLOBALMEMORY_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -115,6 +116,10 @@ public:
   /// What the launch has touched.
   TouchedBytes::Totals countTouched() const;
   void markWritten(uint64_t address, uint64_t bytes);
+  void forEach(llvm::function_ref<void(const Allocation &)> visit) const {
+    for (const auto &entry : allocations)
+      visit(*entry.second);
+  }
 
 private:
   std::map<uint64_t, std::unique_ptr<Allocation>> allocations;

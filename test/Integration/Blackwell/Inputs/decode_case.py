@@ -79,6 +79,8 @@ class DecodeCase(AttentionCase):
         with open(report) as file:
             launches = [json.loads(line) for line in file]
         assert uses_tensor_memory(launches) == self.native, self.config
+        assert ({launch["schedule"] for launch in launches}
+                == set(self.config["schedule"].split(",")))
         return found, launches
 
 

@@ -41,8 +41,8 @@ EVERY_SCHEDULE = "KVQ_TEST_ALL_SCHEDULES" in os.environ
 
 
 def schedules(config):
-    """The schedules that a case runs in."""
-    return SCHEDULES if EVERY_SCHEDULE else (config["schedule"],)
+    """The schedules that launches of a case run in, and must agree on every bit."""
+    return ",".join(SCHEDULES) if EVERY_SCHEDULE else config["schedule"]
 
 
 DOMAINS = {

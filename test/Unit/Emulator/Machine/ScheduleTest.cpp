@@ -1,6 +1,7 @@
 //===- ScheduleTest.cpp - Progress, asynchrony, races, deadlocks ----------===//
 
 #include "TestKernel.h"
+#include <array>
 
 using namespace kvq::emu;
 using namespace kvq::emu::test;
@@ -19,6 +20,76 @@ TEST(Schedule, Parses) {
   EXPECT_EQ(llvm::cantFail(Schedule::parse("lazy")).kind, ScheduleKind::Lazy);
   for (const char *bad : {"", "randomly", "random:", "random:x", "eager:1"})
     EXPECT_TRUE(bool(Schedule::parse(bad).takeError())) << bad;
+}
+
+TEST(Schedule, ParsesLists) {
+  std::vector<Schedule> list =
+      llvm::cantFail(Schedule::parseList("lazy,random:7,eager"));
+  std::string text;
+  for (const Schedule &schedule : list)
+    text += schedule.toText() + ";";
+  EXPECT_EQ(text, "lazy;random:7;eager;");
+  for (const char *bad : {"", "lazy,", "lazy;eager"})
+    EXPECT_TRUE(bool(Schedule::parseList(bad).takeError())) << bad;
+}
+
+class UnderEach : public testing::Test {
+protected:
+  llvm::Expected<std::vector<Report>> launch(const std::string &body,
+                                             const std::string &schedules) {
+    Module *module =
+        llvm::cantFail(device.device.loadModule(makeModule(2, body), "k.ptx"));
+    LaunchConfig config;
+    config.grid = {1, 1, 1};
+    config.block = {1, 1, 1};
+    std::array<uint64_t, 2> arguments = {cells, untouched};
+    std::array<const void *, 2> pointers = {&arguments[0], &arguments[1]};
+    config.arguments = Device::packArguments(
+        llvm::cantFail(module->getKernel("k")), pointers.data());
+    return device.device.launchUnderEach(
+        llvm::cantFail(Schedule::parseList(schedules)), module, "k", config);
+  }
+
+  TestDevice device{checkedOptions()};
+  uint64_t cells = device.upload(std::vector<uint32_t>{5, 6, 7, 8});
+  uint64_t untouched = device.allocate(16);
+};
+
+TEST_F(UnderEach, BeginsWithTheSameMemory) {
+  auto reports =
+      llvm::cantFail(launch("ld.global.u32 %r2, [%rd1];\nadd.u32 %r2, %r2, 1;\n"
+                            "st.global.u32 [%rd1], %r2;\n",
+                            "eager,lazy,random:1"));
+  EXPECT_EQ(reports.size(), 3u);
+  EXPECT_EQ(device.download<uint32_t>(cells, 1)[0], 6u);
+}
+
+TEST_F(UnderEach, BeginsWithWhatIsUnwritten) {
+  // In the second run the read comes before the write, too.
+  auto reports = llvm::cantFail(
+      launch("ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd2], %r1;\n",
+             "eager,lazy"));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_TRUE(has(reports[0], FindingKind::Uninitialized));
+  device.device.getOptions().checks = Checks::none();
+  reports = llvm::cantFail(
+      launch("ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd2], %r1;\n",
+             "eager,lazy"));
+  EXPECT_EQ(reports.size(), 2u);
+}
+
+TEST_F(UnderEach, TellsWhereResultsDiffer) {
+  // The source of a copy that is overwritten before the wait.
+  device.device.getOptions().checks = Checks::none();
+  std::string body =
+      ".shared .align 16 .b8 s[16];\nmov.u32 %r2, s;\n"
+      "cp.async.ca.shared.global [%r2], [%rd1], 4;\nmov.u32 %r3, 9;\n"
+      "st.global.u32 [%rd1], %r3;\ncp.async.wait_all;\n"
+      "ld.shared.u32 %r4, [%r2];\nst.global.u32 [%rd1+8], %r4;\n";
+  EXPECT_EQ(llvm::toString(launch(body, "eager,lazy").takeError()),
+            "launch of 'k': under lazy byte 8 of 'buffer' is 0x9, not 0x5 as "
+            "under eager");
+  EXPECT_EQ(llvm::cantFail(launch(body, "eager,eager")).size(), 2u);
 }
 
 TEST(Schedule, SpinningThreadsOfOneWarpMakeProgress) {
