@@ -241,10 +241,9 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
   Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads,
                               (most <= kMostWeight).negate());
   auto pack = [&](const RowState &state, ArrayRef<F32> weights) {
-    SmallVector<Value> values;
-    llvm::append_range(values, state.negatedShifts);
-    llvm::append_range(values, state.sums);
-    llvm::append_range(values, weights);
+    SmallVector<Value> values = packPairs(b, state.negatedShifts);
+    llvm::append_range(values, packPairs(b, state.sums));
+    llvm::append_range(values, packPairs(b, weights));
     return values;
   };
   auto raise = [&] {
@@ -255,13 +254,14 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
     return pack(raised, weigh(raised));
   };
   auto keep = [&] { return pack(state, weights); };
-  SmallVector<Value> values = b.choose(
-      isAbove, SmallVector<Type>(3 * plan.rows, b.getF32Type()), raise, keep);
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    state.negatedShifts[row] = {b, values[row]};
-    state.sums[row] = {b, values[plan.rows + row]};
-    weights[row] = {b, values[2 * plan.rows + row]};
-  }
+  int64_t pairs = plan.rows / 2;
+  SmallVector<Value> chosen = b.choose(
+      isAbove, SmallVector<Type>(3 * pairs, VectorType::get(2, b.getF32Type())),
+      raise, keep);
+  ValueRange values(chosen);
+  state.negatedShifts = unpackPairs(b, values.take_front(pairs));
+  state.sums = unpackPairs(b, values.slice(pairs, pairs));
+  weights = unpackPairs(b, values.take_back(pairs));
   state.sums = combinePairs<arith::AddFOp>(b, state.sums, ArrayRef(weights));
   storeWeights(tile, weights);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
@@ -278,19 +278,15 @@ void DecodeKernel::weighAndFinish(Work work) {
     F32 factor = b.loadF32(shared(plan.shared.rowFactors) + 4 * row);
     factors.push_back(isCapped ? factor : factor * kLog2E);
   }
-  auto pack = [](const RowState &state) {
-    SmallVector<Value> values;
-    llvm::append_range(values, state.negatedShifts);
-    llvm::append_range(values, state.sums);
+  auto pack = [&](const RowState &state) {
+    SmallVector<Value> values = packPairs(b, state.negatedShifts);
+    llvm::append_range(values, packPairs(b, state.sums));
     return values;
   };
   auto unpack = [&](ValueRange values) {
-    RowState state;
-    for (Value value : values.take_front(plan.rows))
-      state.negatedShifts.push_back({b, value});
-    for (Value value : values.drop_front(plan.rows))
-      state.sums.push_back({b, value});
-    return state;
+    int64_t pairs = plan.rows / 2;
+    return RowState{unpackPairs(b, values.take_front(pairs)),
+                    unpackPairs(b, values.drop_front(pairs))};
   };
   // Both buffers in turn, so that a tile's buffer is a constant.
   auto visitTiles = [&](I32 tile, ValueRange values) {
@@ -299,9 +295,8 @@ void DecodeKernel::weighAndFinish(Work work) {
     auto visitNext = [&] {
       return pack(weighTile(work, tile + 1, factors, unpack(after)));
     };
-    return b.choose(tile + 1 < work.count,
-                    SmallVector<Type>(after.size(), b.getF32Type()), visitNext,
-                    [&] { return after; });
+    return b.choose(tile + 1 < work.count, TypeRange(ValueRange(after)),
+                    visitNext, [&] { return after; });
   };
   RowState state = unpack(b.carry(b.i32(0), work.count, kBuffers,
                                   pack(initialState()), visitTiles));
