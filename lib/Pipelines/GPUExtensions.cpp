@@ -35,7 +35,7 @@ void kvq::registerGPUExtensions(DialectRegistry &registry) {
   registerConvertOpenMPToLLVMInterface(registry);
   ub::registerConvertUBToLLVMInterface(registry);
   vector::registerConvertVectorToLLVMInterface(registry);
-  // gpu-module-to-binary translates kernels to LLVM IR and on to PTX.
+  // convert-kernels-to-ptx translates kernels to LLVM IR and on to PTX.
   NVVM::registerNVVMTargetInterfaceExternalModels(registry);
   gpu::registerOffloadingLLVMTranslationInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);

@@ -86,9 +86,7 @@ void kvq::buildKVQToNVVMPipeline(OpPassManager &pm,
 }
 
 void kvq::addKernelsToPTX(OpPassManager &pm) {
-  GpuModuleToBinaryPassOptions binary;
-  binary.compilationTarget = "isa";
-  pm.addPass(createGpuModuleToBinaryPass(binary));
+  pm.addPass(createConvertKernelsToPTX());
 }
 
 void kvq::buildKVQToPTXPipeline(OpPassManager &pm,

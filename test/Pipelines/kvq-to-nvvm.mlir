@@ -51,6 +51,5 @@
 // CHECK-NEXT: reconcile-unrealized-casts,
 // CHECK-NEXT: canonicalize{
 // CHECK-NEXT: cse
-// NVVM-NOT: gpu-module-to-binary
-// PTX-NEXT: gpu-module-to-binary{
-// PTX-SAME: format=isa
+// NVVM-NOT: convert-kernels-to-ptx
+// PTX-NEXT: convert-kernels-to-ptx

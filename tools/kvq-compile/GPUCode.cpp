@@ -10,6 +10,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -53,7 +54,20 @@ llvm::Error kvq::lowerForChip(ModuleOp module, const Chip &chip,
   return runPasses(module, addKernelsToNVVM);
 }
 
+/// Has LLVM prepare every function for code generation as it does those of very
+/// many blocks: by default it computes the dominators of all blocks anew with
+/// each block that it changes, which takes longer than the selection of
+/// instructions. The code is the same. An LLVM without the option does as it
+/// would.
+static void prepareAsHugeFunctions() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  constexpr StringLiteral name = "cgpp-huge-func";
+  if (auto option = options.find(name); option != options.end())
+    option->second->addOccurrence(/*pos=*/0, name, /*Value=*/"0");
+}
+
 llvm::Error kvq::lowerKernelsToPTX(ModuleOp module) {
+  prepareAsHugeFunctions();
   return runPasses(module, addKernelsToPTX);
 }
 

@@ -7,6 +7,7 @@
 #include "kvq/Conversion/IsolateFloatMode/IsolateFloatMode.h"
 #include "kvq/Conversion/KVQToGPU/KVQToGPU.h"
 #include "kvq/Conversion/KVQToVector/KVQToVector.h"
+#include "kvq/Conversion/KernelsToPTX/KernelsToPTX.h"
 #include "kvq/Conversion/LegalizeStorage/LegalizeStorage.h"
 #include "kvq/Conversion/LowerFPConversions/LowerFPConversions.h"
 #include "kvq/Conversion/RuntimeChecks/InsertRuntimeChecks.h"

@@ -233,4 +233,19 @@ def ConvertKVQToGPU : Pass<"convert-kvq-to-gpu", "mlir::ModuleOp"> {
   ];
 }
 
+def ConvertKernelsToPTX : Pass<"convert-kernels-to-ptx", "mlir::ModuleOp"> {
+  let summary = "Translate GPU modules to PTX";
+  let description = [{
+    Replaces each `gpu.module`, which is in the LLVM and NVVM dialects and has
+    targets, by a `gpu.binary` with the PTX of its kernels for each of them, as
+    `gpu-module-to-binary{format=isa}` does. It takes less time: LLVM does not
+    look for vectors, which kernels come with, and CUDA's libdevice is loaded
+    only for a module that calls it.
+
+    A target that is not an `#nvvm.target`, and a module without targets, are
+    errors.
+  }];
+  let dependentDialects = ["mlir::gpu::GPUDialect"];
+}
+
 #endif // KVQ_CONVERSION_PASSES
