@@ -25,11 +25,13 @@ func.func @native(%q: memref<?x1x8x128xf16>,
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: the keys have head_dim 64, accepted for mxfp4 are 128 and 256
-func.func @scale_words(%q: memref<?x1x8x64xf16>, %k: !kvq.cache<key, 16x1x64, mxfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+// Two scales of a row are half a word of the tensor cores' order.
+// CHECK: gpu.func @blackwell_attention_mxfp4_16x1x64_HND_linear_nvfp4_16x1x128_HND_linear(
+// CHECK: kvq_tcgen05.mma_block_scaled mxf4 {{.*}}!kvq_tcgen05.tile<128x64xf4E2M1FN, k, b32>
+// CHECK-SAME: !kvq_tcgen05.scales<128x4xf8E8M0FNU>
+func.func @scale_pairs(%q: memref<?x1x8x64xf16>, %k: !kvq.cache<key, 16x1x64, mxfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: the keys have head_dim 64, accepted for mxfp4 are 128 and 256}}
   kvq.dequant_attention ins(%q : memref<?x1x8x64xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x64, mxfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)

@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 from decode_case import DecodeCase
-from decode_domains import (DOMAINS, EVERY_SCHEDULE, NATIVE_DIMS, NATIVE_LAYOUTS, NATIVE_PV,
+from decode_domains import (DOMAINS, EVERY_SCHEDULE, NATIVE_LAYOUTS, NATIVE_PV,
                             QK, has_room, is_legal, is_native, schedules)
 from pairs import all_pairs
 
@@ -28,8 +28,6 @@ def is_possible(case):
             return False
         if case.get("pv", NATIVE_PV[v_format][0]) not in NATIVE_PV[v_format]:
             return False
-        if case.get("v_dim", 128) not in NATIVE_DIMS[v_format]:
-            return False
     sizes = {"k_dim", "v_dim", "v_format"}
     return is_legal(case) and not (sizes <= case.keys() and not has_room(case))
 
@@ -39,7 +37,6 @@ def cases(k_format):
         **DOMAINS,
         "k_format": (k_format,),
         "qk": QK[k_format],
-        "k_dim": NATIVE_DIMS[k_format],
         "lengths": ("page", "tile", "long"),
     }
     return all_pairs(domains, is_possible, seed=1)

@@ -134,8 +134,7 @@ void DecodeKernel::setUp(Work work) {
   // zeros for good.
   clear(b, shared(plan.shared.queries),
         plan.shared.queryScales - plan.shared.queries, threads());
-  clear(b, shared(plan.shared.queryScales), kTileTokens * plan.k.scales(),
-        threads());
+  clear(b, shared(plan.shared.queryScales), plan.k.scaleBytes(), threads());
   clear(b, shared(plan.shared.weights), kBuffers * plan.shared.weightBytes,
         threads());
   clear(b, shared(plan.shared.identity), plan.shared.identityBytes, threads());
@@ -160,8 +159,9 @@ void DecodeKernel::setUp(Work work) {
   };
   scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
   if (plan.keys == KeyRoute::BlockScaled) {
-    keyScaleRegion = scaleRegion(kBuffers * plan.k.scales(), k, "scales of K");
-    queryScaleRegion = scaleRegion(plan.k.scales(), k, "scales of Q");
+    int64_t columns = plan.k.scaleColumns();
+    keyScaleRegion = scaleRegion(kBuffers * columns, k, "scales of K");
+    queryScaleRegion = scaleRegion(columns, k, "scales of Q");
   }
   if (plan.transposesValues()) {
     identityScaleRegion = scaleRegion(plan.partScales(), v, "scales of I");

@@ -127,7 +127,8 @@ private:
   };
   struct LanePages;
   LanePages findPages(Work work, const PackedRows &side, I32 first);
-  Pred areCopiesAligned(const CachePointers &cache, int64_t scaleBytes);
+  Pred areCopiesAligned(const CachePointers &cache, const PackedRows &side,
+                        int64_t scaleBytes);
   Pred isDense(const CachePointers &cache, const PackedRows &side);
   void loadData(const CachePointers &cache, const PackedRows &side,
                 const LanePages &pages, TokenRange tokens, Ptr to,
@@ -138,6 +139,8 @@ private:
   void loadScales(const CachePointers &cache, const PackedRows &side,
                   const LanePages &pages, TokenRange tokens, Ptr to,
                   CopyMode mode);
+  I32 findPair(const CachePointers &cache, I32 token);
+  void orderPairs(const CachePointers &cache, Ptr scales);
   void loadQuads(const LanePages &pages, TokenRange tokens, Ptr to,
                  CopyMode mode);
   void orderQuads(Work work, I32 tile);
@@ -191,13 +194,14 @@ private:
 
   // Output.cpp
   /// Loads or stores the thread's part of the output in tensor memory: of its
-  /// lane the columns that count, for rows `row` to `row` + 7 those of each
-  /// term with the first channel of the lane, then with the second one where
-  /// there are two.
+  /// lane the columns that count, for so many rows from `row` on as are loaded
+  /// at once those of each term with the first channel of the lane, then with
+  /// the second one where there are two.
   llvm::SmallVector<F32> loadOutput(int64_t row);
   void storeOutput(int64_t row, llvm::ArrayRef<F32> values);
   void scaleOutput(llvm::ArrayRef<F32> factors);
   llvm::SmallVector<mlir::OpFoldResult> outputColumns(int64_t row);
+  int64_t rowsOfOutputLoad() const;
   int64_t widthOfOutputLoad() const;
   /// The lane of a channel in the first group, and its number there.
   std::pair<I32, I32> placeOf(I32 channel);

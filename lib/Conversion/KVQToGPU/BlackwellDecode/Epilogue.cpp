@@ -66,18 +66,18 @@ void DecodeKernel::finish(Work work, const RowState &state) {
            [&] { b.store(state.negatedShifts[row] * -1.0, shifts + 4 * row); });
   }
   // part[row / 8][channel of the lane][row % 8][lane of tensor memory]
-  int64_t channels = plan.channelsOfLane();
-  for (int64_t row = 0; row < plan.rows; row += 8) {
+  int64_t channels = plan.channelsOfLane(), rows = rowsOfOutputLoad();
+  for (int64_t row = 0; row < plan.rows; row += rows) {
     SmallVector<F32> values = loadOutput(row);
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
     for (int64_t channel = 0; channel < channels; ++channel)
-      for (int64_t i = 0; i < 8; ++i) {
-        int64_t first = channel * plan.weightTerms * 8 + i;
+      for (int64_t i = 0; i < rows; ++i) {
+        int64_t first = channel * plan.weightTerms * rows + i;
         F32 sum = values[first];
         for (int64_t term = 1; term < plan.weightTerms; ++term)
-          sum = sum + values[first + term * 8];
-        b.store(sum, parts + b.thread() * 4 +
-                         (channels * row + channel * 8 + i) * 4 * kTileTokens);
+          sum = sum + values[first + term * rows];
+        int64_t part = (row / 8 * channels + channel) * 8 + row % 8 + i;
+        b.store(sum, parts + b.thread() * 4 + part * 4 * kTileTokens);
       }
   }
   syncThreads(b, kBarrier, kSoftmaxThreads);

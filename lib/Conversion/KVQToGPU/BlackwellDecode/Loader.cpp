@@ -6,6 +6,11 @@
 //
 // Tokens outside of the block's range are not read and become zeros.
 //
+// The tensor cores want block scales in an order of their own, by words of four
+// of a row. Copies put them there, except those that lie otherwise in memory:
+// interleaved ones, and the pairs of rows that have two, of which words are
+// copied. Those the lane orders when its copies are done.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DecodeKernel.h"
@@ -64,12 +69,12 @@ DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
 }
 
 /// Copies `bytes` (4, 8 or 16) asynchronously, or zeros where `isRead` is
-/// false; one that is empty is true.
+/// false; one that is empty is true. With `size` only so many bytes are read,
+/// and the others are zeros.
 static void copyAsync(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
-                      Pred isRead) {
-  I32 size;
+                      Pred isRead, I32 size = I32()) {
   if (isRead)
-    size = isRead.select(b.i32(bytes), b.i32(0));
+    size = isRead.select(size ? size : b.i32(bytes), b.i32(0));
   NVVM::CpAsyncOp::create(b, Value(to), Value(from), bytes,
                           bytes == 16 ? NVVM::LoadCacheModifierKind::CG
                                       : NVVM::LoadCacheModifierKind::CA,
@@ -101,16 +106,20 @@ static void forRows(KernelBuilder &b, int64_t rows, bool isLoop,
 }
 
 Pred DecodeKernel::areCopiesAligned(const CachePointers &cache,
+                                    const PackedRows &side,
                                     int64_t scaleBytes) {
-  SmallVector<I64> data{cache.data().address()}, scales;
+  SmallVector<I64> data{cache.data().address()};
   for (int64_t dimension = 0; dimension < 3; ++dimension)
     data.push_back(cache.dataStride(dimension));
   Pred isAligned = b.areMultiples(data, 16);
   if (!cache.getFormat().hasBlockScale())
     return isAligned;
-  scales.push_back(cache.scales().address());
-  for (int64_t dimension = 0; dimension < 3; ++dimension)
-    scales.push_back(cache.scalesStride(dimension));
+  SmallVector<I64> scales{cache.scales().address(), cache.scalesStride(0)},
+      rows{cache.scalesStride(1), cache.scalesStride(2)};
+  if (side.hasScalePairs())
+    isAligned = isAligned & b.areMultiples(rows, side.scales());
+  else
+    scales.append(rows);
   return isAligned & b.areMultiples(scales, scaleBytes);
 }
 
@@ -190,13 +199,24 @@ static Ptr getScales(KernelBuilder &b, const CachePointers &cache, I32 page,
               cache.scalesStride(type.getHeadDimIndex()));
 }
 
+/// The bytes before the pair of block scales of a page's token in the word that
+/// they lie in: pages are aligned to words and have an even number of tokens.
+I32 DecodeKernel::findPair(const CachePointers &cache, I32 token) {
+  CacheType type = cache.getType();
+  I64 tokens = cache.scalesStride(type.getTokenDim());
+  I64 heads = cache.scalesStride(type.getHeadDimIndex());
+  return ((token & 1) * tokens.truncate() +
+          b.block(gpu::Dimension::y) * heads.truncate()) &
+         2;
+}
+
 /// Copies block scales into the order of the tensor cores, a word of four at a
-/// time.
+/// time. Of pairs it is the word that they lie in, up to their end.
 void DecodeKernel::loadScales(const CachePointers &cache,
                               const PackedRows &side, const LanePages &pages,
                               TokenRange tokens, Ptr to, CopyMode mode) {
   // Several lanes of a row of lanes share each word: a part of the rows each.
-  int64_t words = side.scales() / 4, parts = side.pieces() / words;
+  int64_t words = side.scaleColumns() / 4, parts = side.pieces() / words;
   I32 word = pages.piece % words, part = pages.piece / words;
   I64 stride = cache.scalesStride(cache.getType().getTokenDim());
   if (mode == CopyMode::Dense)
@@ -223,16 +243,46 @@ void DecodeKernel::loadScales(const CachePointers &cache,
       Ptr at = to + (word * 512 + (lanePart % 32) * 16 + (inTile / 32) * 4) +
                fourRow * 16;
       Ptr source = from + inFour.extend() * stride + fourRow.extend() * stride;
+      I32 before, size;
+      if (side.hasScalePairs()) {
+        before = findPair(cache, inFour);
+        size = before + side.scales();
+      }
+      if (before && mode != CopyMode::Unaligned)
+        source = source + before * -1;
       if (mode == CopyMode::Dense)
-        return copyAsync(b, at, source, 4, Pred());
+        return copyAsync(b, at, source, 4, Pred(), size);
       I32 position = pages.first + inTile;
       Pred isRead =
           (page >= 0) & (position >= tokens.begin) & (position < tokens.end);
       if (mode == CopyMode::Strided)
-        return copyAsync(b, at, source, 4, isRead);
-      copyBytes(b, at, source, 4, isRead);
+        return copyAsync(b, at, source, 4, isRead, size);
+      if (!before)
+        return copyBytes(b, at, source, 4, isRead);
+      b.storeBits(b.i32(0), at, 32);
+      copyBytes(b, at + before, source, side.scales(), isRead);
     });
   }
+}
+
+/// Moves the pairs of block scales that this lane has copied to the beginning
+/// of their words.
+void DecodeKernel::orderPairs(const CachePointers &cache, Ptr scales) {
+  // As they were copied, see loadScales.
+  I32 turn = (b.lane() / 2) % 4;
+  SmallVector<Ptr> places;
+  SmallVector<I32> words;
+  for (int64_t row = 0; row < 4; ++row) {
+    I32 token = b.lane() * 4 + (turn ^ row);
+    places.push_back(scales + ((token % 32) * 16 + (token / 32) * 4));
+    I32 selector = findPair(cache, token) * 0x11 + 0x4410;
+    words.push_back(
+        {b, NVVM::PermuteOp::create(
+                b, b.getI32Type(), Value(b.loadI32(places.back())),
+                Value(b.i32(0)), Value(selector), NVVM::PermuteMode::DEFAULT)});
+  }
+  for (auto [word, place] : llvm::zip_equal(words, places))
+    b.storeBits(word, place, 32);
 }
 
 /// Copies interleaved block scales of V as they are stored. A lane has those of
@@ -316,8 +366,9 @@ void DecodeKernel::loadTile(Work work, I32 tile) {
       loadScales(v, plan.v, valuePages, work.tokens, to + plan.shared.vScales,
                  mode);
   };
-  Pred isAligned = areCopiesAligned(k, 4) &
-                   areCopiesAligned(v, plan.hasQuads ? plan.v.scales() : 4);
+  Pred isAligned =
+      areCopiesAligned(k, plan.k, 4) &
+      areCopiesAligned(v, plan.v, plan.hasQuads ? plan.v.scales() : 4);
   Pred isWhole =
       (first >= work.tokens.begin) & (first + kTileTokens <= work.tokens.end);
   for (I32 page : llvm::concat<I32>(keyPages.pages, valuePages.pages))
@@ -342,6 +393,10 @@ void DecodeKernel::loadTiles(Work work) {
   auto arrive = [&](I32 tile) {
     if (plan.hasQuads)
       orderQuads(work, tile);
+    if (plan.k.hasScalePairs())
+      orderPairs(k, stage(tile) + plan.shared.kScales);
+    if (plan.v.hasScalePairs())
+      orderPairs(v, stage(tile) + plan.shared.vScales);
     fenceForAsyncProxy(b);
     filled.arrive(tile);
   };

@@ -14,18 +14,20 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Rows that are loaded at once, each with all channels of the lane.
-static constexpr int64_t kRowsOfLoad = 8;
-
 std::pair<I32, I32> DecodeKernel::placeOf(I32 channel) {
   if (plan.pairsChannels())
     return {channel / 2, channel % 2};
   return {channel % kTileTokens, channel / kTileTokens};
 }
 
+/// Of more parts, and all terms of each, fewer rows fit the registers.
+int64_t DecodeKernel::rowsOfOutputLoad() const {
+  return plan.valueParts() > 1 && plan.rows > 8 ? 4 : 8;
+}
+
 /// The channels of a pair have neighbouring columns.
 int64_t DecodeKernel::widthOfOutputLoad() const {
-  return plan.pairsChannels() ? 2 * kRowsOfLoad : kRowsOfLoad;
+  return plan.pairsChannels() ? 2 * rowsOfOutputLoad() : rowsOfOutputLoad();
 }
 
 SmallVector<OpFoldResult> DecodeKernel::outputColumns(int64_t row) {
@@ -73,11 +75,12 @@ void DecodeKernel::storeOutput(int64_t row, ArrayRef<F32> values) {
 
 /// Multiplies the rows of the output so far.
 void DecodeKernel::scaleOutput(ArrayRef<F32> factors) {
-  for (int64_t row = 0; row < plan.rows; row += kRowsOfLoad) {
+  int64_t rows = rowsOfOutputLoad();
+  for (int64_t row = 0; row < plan.rows; row += rows) {
     SmallVector<F32> values = loadOutput(row);
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
     for (auto [i, value] : llvm::enumerate(values))
-      value = value * factors[row + i % kRowsOfLoad];
+      value = value * factors[row + i % rows];
     storeOutput(row, values);
   }
   tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);

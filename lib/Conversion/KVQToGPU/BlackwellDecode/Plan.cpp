@@ -144,7 +144,6 @@ static std::string listFormats(StoredValues formats) {
 
 static void checkCache(Requirements &all, CacheType type, StringRef side,
                        ArrayRef<ScaleLayout> layouts) {
-  StoredValues values = classifyFormat(type.getFormat());
   all.require(llvm::is_contained({64, 128, 256}, type.getHeadDim()), "the ",
               side, " have head_dim ", type.getHeadDim(),
               ", accepted are 64, 128 and 256");
@@ -158,10 +157,6 @@ static void checkCache(Requirements &all, CacheType type, StringRef side,
     return;
   all.require(type.getFormat().getBlockAxis() == BlockAxis::HeadDim, "the ",
               side, " have blocks along the tokens");
-  // Scales are copied by words.
-  all.require(values != StoredValues::F4ScaledByE8M0 || type.getHeadDim() != 64,
-              "the ", side,
-              " have head_dim 64, accepted for mxfp4 are 128 and ", "256");
   all.require(type.getScaleLayout() &&
                   llvm::is_contained(layouts, *type.getScaleLayout()),
               "the ", side, " have the scale layout ",
@@ -286,7 +281,7 @@ void DecodePlan::placeShared() {
   at = 0;
   shared.stages = place(stages * shared.stageBytes, pattern);
   shared.queries = place(scoreColumns() * k.rowBytes(), 128);
-  shared.queryScales = place(kTileTokens * k.scales(), 128);
+  shared.queryScales = place(k.scaleBytes(), 128);
   shared.rowFactors = place(rows * 4, 16);
   shared.weightBytes = weightColumns() * weightDepth() * weightBits() / 8;
   // The end of the block keeps the output there.

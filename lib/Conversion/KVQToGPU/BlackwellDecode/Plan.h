@@ -5,6 +5,7 @@
 
 #include "kvq/Dialect/KVQ/IR/KVQOps.h"
 #include "kvq/Support/Chip.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -36,7 +37,11 @@ struct PackedRows {
   int64_t panelSize() const { return kTileTokens * panelBytes(); }
   /// Block scales of a row, which are a byte each.
   int64_t scales() const { return blockSize ? headDim / blockSize : 0; }
-  int64_t scaleBytes() const { return kTileTokens * scales(); }
+  /// Those that the tensor cores get of a row: whole words. Only of a row of 64
+  /// elements with two scales the word is not full.
+  int64_t scaleColumns() const { return llvm::alignTo(scales(), 4); }
+  bool hasScalePairs() const { return scales() == 2; }
+  int64_t scaleBytes() const { return kTileTokens * scaleColumns(); }
   /// Rows of a panel that lie in 128 bytes; the number of the line says how it
   /// is swizzled.
   int64_t rowsOfLine() const { return 128 / panelBytes(); }
@@ -103,12 +108,12 @@ struct DecodePlan {
     return pairsChannels() ? 2 : std::max<int64_t>(v.headDim / 128, 1);
   }
   /// Parts of transposed values, which have the tensor cores one after the
-  /// other, and their channels and block scales.
+  /// other, and their channels and columns of block scales.
   int64_t valueParts() const {
     return transposesValues() ? channelsOfLane() : 1;
   }
   int64_t partChannels() const { return v.headDim / valueParts(); }
-  int64_t partScales() const { return v.scales() / valueParts(); }
+  int64_t partScales() const { return v.scaleColumns() / valueParts(); }
   /// All channels of a token have 128 lanes or a part of them: `groups` of
   /// tokens then lie side by side.
   int64_t groups() const {

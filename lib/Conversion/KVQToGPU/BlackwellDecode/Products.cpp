@@ -63,7 +63,7 @@ void DecodeKernel::multiplyScaledKeys(I32 tile) {
   Value keyScales = bufferOf(keyScaleRegion, tile);
   tcgen05::CopyScalesOp::create(
       b,
-      makeTile(getScalesType(scaleType, plan.k.scales()),
+      makeTile(getScalesType(scaleType, plan.k.scaleColumns()),
                stage(tile) + plan.shared.kScales),
       keyScales);
   auto [keys, queries] = makeScoreOperands(tile);
@@ -192,7 +192,7 @@ void DecodeKernel::issueProducts(Work work) {
     });
   };
   if (plan.keys == KeyRoute::BlockScaled)
-    copyScales(k.getFormat().getScaleType(), plan.k.scales(),
+    copyScales(k.getFormat().getScaleType(), plan.k.scaleColumns(),
                plan.shared.queryScales, queryScaleRegion);
   if (plan.transposesValues())
     copyScales(v.getFormat().getScaleType(), plan.partScales(),

@@ -95,8 +95,10 @@ void DecodeKernel::splitQueries(QueryRows rows) {
   int64_t target =
       plan.keys == KeyRoute::Direct && plan.k.elementBits == 8 ? 7 : 10;
   F32 factor = loadLogitFactor();
-  // Whole warps have something to do: a row's blocks are neighbours in one.
-  b.loop(b.thread(), b.i32(plan.rows * blocks), threads(), [&](I32 item) {
+  // Of whole warps, in which a row's blocks are neighbours, all lanes take
+  // part.
+  int64_t items = plan.rows * blocks, lanes = llvm::alignTo(items, 32);
+  b.loop(b.thread(), b.i32(lanes), threads(), [&](I32 item) {
     I32 row = item / blocks, block = item % blocks;
     auto zeros = [&] { return SmallVector<Value>(size, b.f32(0.0)); };
     auto loadRow = [&] {
@@ -125,24 +127,29 @@ void DecodeKernel::splitQueries(QueryRows rows) {
     F32 rowFactor = (largest >= 0x7f800000)
                         .select(b.f32(std::numeric_limits<double>::quiet_NaN()),
                                 factor * unshift);
-    b.when(block == 0, [&] {
-      b.store(rowFactor, shared(plan.shared.rowFactors) + row * 4);
-    });
-
-    for (F32 &value : values)
-      value = value * shift;
-    for (int64_t term = 0; term < plan.terms; ++term) {
-      QuantizedBlock stored =
-          plan.keys == KeyRoute::BlockScaled
-              ? quantize(b, k.getFormat().getScaleType(), values)
-              : round(b, element, values);
-      storeBlock(b, plan, shared(plan.shared.queries),
-                 shared(plan.shared.queryScales), stored,
-                 row + term * plan.rows, block);
-      if (term + 1 == plan.terms)
-        break;
-      for (auto [value, stand] : llvm::zip_equal(values, stored.values))
-        value = value - stand;
-    }
+    auto split = [&] {
+      b.when(block == 0, [&] {
+        b.store(rowFactor, shared(plan.shared.rowFactors) + row * 4);
+      });
+      for (F32 &value : values)
+        value = value * shift;
+      for (int64_t term = 0; term < plan.terms; ++term) {
+        QuantizedBlock stored =
+            plan.keys == KeyRoute::BlockScaled
+                ? quantize(b, k.getFormat().getScaleType(), values)
+                : round(b, element, values);
+        storeBlock(b, plan, shared(plan.shared.queries),
+                   shared(plan.shared.queryScales), stored,
+                   row + term * plan.rows, block);
+        if (term + 1 == plan.terms)
+          break;
+        for (auto [value, stand] : llvm::zip_equal(values, stored.values))
+          value = value - stand;
+      }
+    };
+    if (lanes == items)
+      split();
+    else
+      b.when(item < items, split);
   });
 }

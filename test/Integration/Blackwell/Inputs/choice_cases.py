@@ -28,6 +28,10 @@ OPTIONS = [BASE] + [
     {**BASE, "k_format": fmt, "v_format": fmt, "qk": kind, "pv": kind, "group": 16, **dims}
     for fmt, kind in (("bf16", "bf16"), ("f16", "f16"), ("fp8", "f8"))
     for dims in ({}, {"k_dim": 256, "v_dim": 128}, {"k_dim": 256, "v_dim": 256})
+] + [
+    {**BASE, "k_format": "mxfp4", "v_format": "mxfp4", "qk": "block_scaled, terms = 3",
+     "pv": "bf16", "k_dim": dim, "v_dim": dim, "group": group}
+    for dim, group in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))
 ]
 
 #: All formats and kinds.

@@ -21,7 +21,7 @@ PV = {
 NATIVE_PV = {**PV, "nvfp4": ("f16", "bf16")}
 SCALED = ("nvfp4", "mxfp4")
 NATIVE_LAYOUTS = dict.fromkeys(SCALED, ("linear", "interleaved_4"))
-NATIVE_DIMS = {**dict.fromkeys(QK, (64, 128, 256)), "mxfp4": (128, 256)}
+NATIVE_DIMS = (64, 128, 256)
 
 #: A page that holds any sequence of these tests.
 CONTIGUOUS = 5120
@@ -105,8 +105,8 @@ def is_native(config):
                  or config.get("k_scale_layout", "linear") == "linear")
             and (v_format not in SCALED
                  or config["v_scale_layout"] in NATIVE_LAYOUTS[v_format])
-            and config["k_dim"] in NATIVE_DIMS[k_format]
-            and config["v_dim"] in NATIVE_DIMS[v_format]
+            and config["k_dim"] in NATIVE_DIMS
+            and config["v_dim"] in NATIVE_DIMS
             and has_room(config)
             and (page >= 8 and page & (page - 1) == 0 or page % 128 == 0))
 
