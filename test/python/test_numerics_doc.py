@@ -101,3 +101,6 @@ def test_claims_about_products():
     inexact = (back != products) & (products <= 448)
     counts = len(products), inexact.sum(), (products > 448).sum()
     assert counts == (882, 212, 63)
+    eighths = products / 8
+    back = formats.decode(formats.encode(eighths, "e4m3"), "e4m3")
+    assert ((back != eighths).sum(), eighths.max()) == (332, 336)

@@ -117,13 +117,31 @@ func.func @page(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 24x1x128, nvfp4, 
 
 // -----
 
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are f16 and bf16
-func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
+// Values of nvfp4 in E4M3 are a word of four tokens.
+// CHECK: gpu.func @blackwell_attention_nvfp4_16x1x128_HND_linear_nvfp4_16x1x128_HND_linear(
+// CHECK: kvq_tcgen05.store shape_32x32b {{.*}}vector<32xi32>, !kvq_tcgen05.tmem<128x512xf8E4M3FN>
+// CHECK: kvq_tcgen05.mma f8f6f4 {{.*}}!kvq_tcgen05.tmem<128x128xf8E4M3FN>
+func.func @rounded_nvfp4(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, nvfp4, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are f16 and bf16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, nvfp4, HND, linear>)
+      block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
+      scale(%scale) outs(%o : memref<?x1x8x128xf16>)
+      {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<f8>}
+  return
+}
+
+// -----
+
+// E4M3 does not have the exponents of values of mxfp4.
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted is bf16
+func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, mxfp4, HND, linear>,
+    %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
+    %o: memref<?x1x8x128xf16>) {
+  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted is bf16}}
+  kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
+      caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, mxfp4, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)
       scale(%scale) outs(%o : memref<?x1x8x128xf16>)
       {qk = #kvq.mma_kind<block_scaled, terms = 2>, pv = #kvq.mma_kind<f8>}

@@ -18,7 +18,7 @@ import pytest
 HERE = os.path.dirname(__file__)
 sys.path.insert(0, os.path.join(HERE, "Inputs"))
 from decode_case import DecodeCase
-from decode_domains import (CONTIGUOUS, DOMAINS, NATIVE_PV, QK, SCHEDULES, is_legal,
+from decode_domains import (CONTIGUOUS, DOMAINS, PV, QK, SCHEDULES, is_legal,
                             schedules)
 from pairs import all_pairs
 from placement import reordered
@@ -114,7 +114,7 @@ class Magnified(DecodeCase):
 def test_magnitudes(fmt, exponent, tmp_path):
     """Queries far above and below what E4M3 and f16 hold."""
     config = {**BASE, "k_format": fmt, "v_format": fmt, "q": "f32", "qk": QK[fmt][-1],
-              "pv": NATIVE_PV[fmt][0], "magnitude": 2.0**exponent}
+              "pv": PV[fmt][0], "magnitude": 2.0**exponent}
     Magnified(config).run(tmp_path)
 
 

@@ -15,7 +15,8 @@ import pytest
 from oracle import formats
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
-from decode_model import attend, attend_in_e4m3, relative, rounded_query, split_terms
+from decode_model import (attend, attend_in_e4m3, relative, round_values, rounded_query,
+                          split_terms)
 
 DATA = pathlib.Path(os.environ["KVQ_SOURCE_DIR"]) / "examples/smollm2/data"
 ROWS, TOKENS, DIM = 8, 1000, 128
@@ -68,19 +69,23 @@ FAMILIES = {
 
 
 def stored(x, fmt):
-    """x as a cache of a format gives it back."""
+    """x as a cache of a format gives it back, and its global scale."""
     largest = {"nvfp4": 6 * 448, "fp8": 448}.get(fmt)
     g = np.float32(np.abs(x).max() / largest) if largest else np.float32(1)
     x = x.astype(np.float32)
-    return formats.dequantize(fmt, *formats.quantize(fmt, x, g), g).astype(np.float64)
+    return formats.dequantize(fmt, *formats.quantize(fmt, x, g), g).astype(np.float64), g
 
 
-def block_scaled_paths(q, k, v, scale, fmt):
-    return {f"{terms} terms": attend(split_terms(q, fmt, terms), k, v, scale)
-            for terms in (1, 2, 3)}
+def block_scaled_paths(q, k, v, scale, fmt, g):
+    paths = {f"{terms} terms": attend(split_terms(q, fmt, terms), k, v, scale)
+             for terms in (1, 2, 3)}
+    if fmt == "nvfp4":
+        paths["pv = f8"] = attend(split_terms(q, fmt, 2), k,
+                                  round_values(v, "f8", fmt, g), scale, "f8")
+    return paths
 
 
-def type_paths(q, k, v, scale, fmt):
+def type_paths(q, k, v, scale, fmt, _):
     """By the kind of P V, of which the first is what keeps V exact."""
     qk = "f8" if fmt == "fp8" else fmt
     q = rounded_query(q.astype(np.float32), qk, fmt)
@@ -92,8 +97,8 @@ def errors(family, fmt, paths_of):
     """(logits, output) by path, over all attentions of a family together."""
     exact, found = ([], []), {}
     for q, k, v, scale in FAMILIES[family]():
-        k, v = stored(k, fmt), stored(v, fmt)
-        paths = paths_of(q, k, v, scale, fmt)
+        (k, _), (v, g) = stored(k, fmt), stored(v, fmt)
+        paths = paths_of(q, k, v, scale, fmt, g)
         paths["E4M3"] = attend_in_e4m3(q, k, v, scale)
         for i, part in enumerate(attend(q, k, v, scale)):
             exact[i].append(part.ravel())
@@ -131,6 +136,8 @@ def test_split(family, fmt):
     terms = {"nvfp4": 2, "mxfp4": 3}[fmt]
     for i in range(2):
         assert found[f"{terms} terms"][i] <= found["E4M3"][i] / 3
+    if fmt == "nvfp4":
+        assert found["pv = f8"][1] <= found["E4M3"][1]
     # Each term adds several bits.
     for more, fewer in ((2, 1), (3, 2)):
         assert found[f"{more} terms"][0] <= found[f"{fewer} terms"][0] / 4

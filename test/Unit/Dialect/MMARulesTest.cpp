@@ -93,6 +93,10 @@ TEST_F(MMARulesTest, FeedsTheTensorCores) {
   MMARequest value = request(MMAProduct::PV, "fp8", 128, b.getF16Type());
   EXPECT_EQ(chooseMMA("sm_100a", value, 0.01).rule->unit, MMAUnit::F16);
   EXPECT_EQ(chooseMMA("sm_100a", value, 0.03).rule->unit, MMAUnit::F8);
+  // NVFP4 values in E4M3 are rounded, too.
+  MMARequest folded = request(MMAProduct::PV, "nvfp4", 128, b.getF16Type());
+  EXPECT_EQ(chooseMMA("sm_100a", folded, 0.03).rule->unit, MMAUnit::F16);
+  EXPECT_EQ(chooseMMA("sm_100a", folded, 0.04).rule->unit, MMAUnit::F8);
 }
 
 /// What the kernel for block-scaled scores does not have is told, and computed

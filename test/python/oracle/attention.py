@@ -27,13 +27,13 @@ def visible(options, n, length):
 
 
 def attend(q, k, v, scale, see, softcap=None, sink=None, bias=None,
-           round_weights=None):
+           round_weights=None, round_values=None):
     """One head. q [n, D], k [L, D], v [L, Dv], see [n, L]; returns the output
     [n, Dv] and the natural log of the denominator [n].
 
     `round_weights` rounds the weights that multiply V, not those of the
     denominator. It is given them times a power of two, with the largest in
-    (1/2, 1]."""
+    (1/2, 1]. `round_values` rounds V."""
     q, k, v = (np.asarray(a, np.float64) for a in (q, k, v))
     n, length = see.shape
     out = np.zeros((n, v.shape[-1]))
@@ -50,6 +50,8 @@ def attend(q, k, v, scale, see, softcap=None, sink=None, bias=None,
         # Only what is seen is touched: the rest may be NaN.
         row = logits[i, see[i]]
         values = v[see[i]]
+        if round_values:
+            values = round_values(values)
         top = max([row.max()] if row.size else [-np.inf])
         if sink is not None:
             top = max(top, float(sink))
@@ -123,7 +125,8 @@ def read_values(cache, table_row, length):
 
 def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
                          options=Options(), qo_indptr=None, sinks=None,
-                         kv_split=None, num_chunks=None, round_weights=None):
+                         kv_split=None, num_chunks=None, round_weights=None,
+                         round_values=None):
     """Attention over the bytes of a cache.
 
     q is [total_q, Hq, D] with `qo_indptr` [B + 1], or [B, Lq, Hq, D] without.
@@ -132,7 +135,7 @@ def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
     With `kv_split` = N, chunk c of the leading dimension covers the positions
     c * N to c * N + N - 1; sinks join chunk 0. `num_chunks` is the size of that
     dimension, by default what the longest sequence needs, but at least 1.
-    `round_weights` is that of attend().
+    `round_weights` and `round_values` are those of attend().
     """
     batch = len(seq_lens)
     rows, ranges = query_ranges(q, batch, qo_indptr)
@@ -167,6 +170,7 @@ def attention_over_cache(q, k_cache, v_cache, block_table, seq_lens, scale,
                     rows[start:end, h], k[first:last, h // group],
                     v[first:last, h // group], scale, see[:, first:last],
                     options.softcap, sink, round_weights=round_weights,
+                    round_values=round_values,
                 )
     lead = (chunks,) if kv_split else ()
     shape = (*lead, *q.shape[:-1])

@@ -168,7 +168,8 @@ void DecodeKernel::setUp(Work work) {
     valueScaleRegion =
         scaleRegion(kBuffers * plan.partScales(), v, "scales of V");
     // A buffer has all tokens in f32 first.
-    valueRegion = region(kBuffers * 2 * kTileTokens, plan.weightType, "V");
+    int64_t columns = kTileTokens * 32 / plan.weightBits();
+    valueRegion = region(kBuffers * columns, plan.weightType, "V");
   } else if (plan.expandsValues()) {
     valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
   }

@@ -13,9 +13,9 @@
 //                 FP8 for kind f16: V expanded exactly in tensor memory, in an
 //                 order of the contraction that needs no transpose.
 //                 ByteExpansion.cpp
-//                 FP4 for kind f16: a block-scaled product with the identity,
-//                 V^T = I V^T, decodes and transposes V to f32, exactly, which
-//                 a register pass narrows to bf16. ValueExpansion.cpp
+//                 FP4: a block-scaled product with the identity, V^T = I V^T,
+//                 decodes and transposes V to f32, exactly, which a register
+//                 pass narrows to bf16, or to E4M3. ValueExpansion.cpp
 //
 // Warps have roles, and hand tiles on through rings of buffers and mbarriers:
 //
@@ -147,6 +147,7 @@ private:
   void loadTile(Work work, I32 tile);
 
   // Products.cpp
+  tcgen05::MMAKind getOutputKind() const;
   void issue(llvm::function_ref<void()> body);
   void issueScores(I32 tile);
   mlir::Value makeTile(mlir::Type type, Ptr at);

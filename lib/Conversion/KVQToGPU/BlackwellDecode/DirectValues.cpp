@@ -30,16 +30,14 @@ void DecodeKernel::multiplyValues(I32 tile, Value weights) {
                                /*padded=*/false, leading,
                                /*stride=*/8 * plan.v.panelBytes()));
   auto region = cast<tcgen05::TMemType>(outputRegion.getType());
-  tcgen05::MMAKind kind =
-      plan.weightBits() == 8 ? tcgen05::MMAKind::F8F6F4 : tcgen05::MMAKind::F16;
   for (int64_t part = 0; part < plan.channelsOfLane(); ++part) {
     Ptr at = stage(tile) + plan.shared.v +
              part * (plan.v.bytes() / plan.channelsOfLane());
     Value output = tcgen05::SliceOp::create(
         b, region.withColumns(plan.weightColumns()), outputRegion,
         OpFoldResult(b.getIndexAttr(part * plan.weightColumns())));
-    tcgen05::MMAOp::create(b, kind, makeTile(type, at), weights, output,
-                           Value(tile > 0));
+    tcgen05::MMAOp::create(b, getOutputKind(), makeTile(type, at), weights,
+                           output, Value(tile > 0));
   }
 }
 

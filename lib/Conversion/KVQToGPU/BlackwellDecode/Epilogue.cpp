@@ -28,9 +28,12 @@ void DecodeKernel::storeRows(
           RowSums sums = loadSums(row);
           RowEnd end =
               endRow(sums.shift * kLn2, sums.weights, queryHeadOf(rows, row));
+          F32 factor = end.factor;
+          if (plan.valueFactor() != 1.0)
+            factor = factor * (1.0 / plan.valueFactor());
           SmallVector<F32> values = load(row, pair);
           for (F32 &value : values)
-            value = value * end.factor;
+            value = value * factor;
           SmallVector<I32> at = outputIndexOf(rows, row);
           Row to = output.row(at);
           storeElements(b, encodeElements(b, to.element, values), to, pair * 2);

@@ -58,8 +58,8 @@ enum class KeyRoute {
 
 /// How values become the first operand of the output.
 enum class ValueRoute {
-  /// Transposed by a product with the identity and narrowed exactly to bf16 in
-  /// tensor memory.
+  /// Transposed by a product with the identity and narrowed in tensor memory,
+  /// exactly to bf16, or to E4M3, which rounds.
   TransposedFP4,
   /// Expanded exactly to 16 bits in tensor memory.
   ExpandedFP8,
@@ -75,7 +75,8 @@ struct DecodePlan {
   PackedRows k, v;
   KeyRoute keys;
   ValueRoute values;
-  /// The operands of the second product: a type that holds the values exactly.
+  /// The operands of the second product: a type that holds the values exactly,
+  /// or E4M3.
   mlir::FloatType weightType;
   /// Terms of that type that each weight is split into.
   int64_t weightTerms;
@@ -91,6 +92,11 @@ struct DecodePlan {
   bool expandsValues() const { return values != ValueRoute::Direct; }
   /// Whether a product transposes values first.
   bool transposesValues() const { return values == ValueRoute::TransposedFP4; }
+  /// What values are multiplied by before they become operands: those of nvfp4
+  /// are up to 6 * 448, and E4M3 holds 448.
+  double valueFactor() const {
+    return transposesValues() && weightBits() == 8 ? 0.125 : 1.0;
+  }
   /// Whether the contraction runs over pairs of a token and a parity of the
   /// channel. See ByteExpansion.cpp.
   bool pairsChannels() const { return values == ValueRoute::ExpandedFP8; }

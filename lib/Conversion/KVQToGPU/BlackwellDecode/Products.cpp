@@ -143,6 +143,12 @@ void DecodeKernel::issueValues(I32 tile, int64_t part) {
   });
 }
 
+/// The kind of the second product.
+tcgen05::MMAKind DecodeKernel::getOutputKind() const {
+  return plan.weightBits() == 8 ? tcgen05::MMAKind::F8F6F4
+                                : tcgen05::MMAKind::F16;
+}
+
 /// Multiplies a part of the values, or all of those that have no parts.
 void DecodeKernel::issueOutput(I32 tile, int64_t part) {
   MLIRContext *context = b.getContext();
@@ -169,7 +175,7 @@ void DecodeKernel::issueOutput(I32 tile, int64_t part) {
       OpFoldResult first(b.getIndexAttr(0)),
           column(b.getIndexAttr(part * plan.weightColumns()));
       tcgen05::MMAOp::create(
-          b, tcgen05::MMAKind::F16,
+          b, getOutputKind(),
           tcgen05::SliceOp::create(b, values, bufferOf(valueRegion, unit),
                                    first),
           weights, tcgen05::SliceOp::create(b, output, outputRegion, column),

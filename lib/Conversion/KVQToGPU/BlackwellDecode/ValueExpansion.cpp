@@ -1,13 +1,16 @@
-//===- ValueExpansion.cpp - Values as exact bf16 in tensor memory ---------===//
+//===- ValueExpansion.cpp - FP4 values as bf16 or E4M3 in tensor memory ---===//
 //
-// The second product wants V^T in tensor memory: channels in lanes, two tokens
-// in a word. The block-scaled instruction itself decodes and transposes V: of
+// The second product wants V^T in tensor memory: channels in lanes, two or four
+// tokens in a word. The block-scaled instruction itself decodes and transposes
+// V: of
 //
 //   D[c][t] = sum over k of I[c][k] * V[t][k]
 //
 // only V[t][c] is not zero, and f32 holds it. It has at most 6 significant
 // bits, so that its upper half is the same number in bf16, and one permutation
-// of bytes makes the words of two tokens.
+// of bytes makes the words of two tokens. E4M3 has four bits and is rounded to,
+// values times an eighth, which the scales of the identity are: none saturates.
+// The end of the block multiplies by eight.
 //
 // Where V has 64 channels, lanes 64 to 127 have them again. The tokens then are
 // in two groups: of the first lanes 0 to 63 have the words, of the second lanes
@@ -20,21 +23,25 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../PackedConversions.h"
 #include "DecodeKernel.h"
 #include "kvq/Dialect/TCGen05/IR/TCGen05Ops.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
 /// Stores the identity in E2M1, K-major without a swizzle, over zeros, and
-/// block scales of one, with the first 128 threads.
+/// block scales of the factor of values, with the first 128 threads.
 void DecodeKernel::storeIdentity() {
   Ptr scales = shared(plan.shared.identityScales);
   bool isE8M0 = isa<Float8E8M0FNUType>(v.getFormat().getScaleType());
-  I32 ones = b.i32(isE8M0 ? 0x7f7f7f7f : 0x38383838);
+  // The exponent of one, and of E4M3 three bits of a mantissa.
+  int64_t exponent = (isE8M0 ? 127 : 7) + std::ilogb(plan.valueFactor());
+  I32 factors = b.i32((isE8M0 ? exponent : exponent << 3) * 0x01010101);
   b.when(b.thread() < kTileTokens, [&] {
     I32 row = b.thread(), channel = row % plan.partChannels();
     I32 one = (channel % 2 == 0).select(b.i32(0x02), b.i32(0x20));
@@ -43,7 +50,7 @@ void DecodeKernel::storeIdentity() {
         (row * 16 + (channel / 32) * (16 * kTileTokens) + channel % 32 / 2);
     b.storeBits(one, to, 8);
     for (int64_t i = 0; i < plan.partScales(); i += 4)
-      b.storeBits(ones, scales + (row * 4 + i * kTileTokens), 32);
+      b.storeBits(factors, scales + (row * 4 + i * kTileTokens), 32);
   });
 }
 
@@ -53,7 +60,7 @@ I32 kvq::kernel::joinUpperHalves(KernelBuilder &b, I32 low, I32 high) {
                                   NVVM::PermuteMode::DEFAULT)};
 }
 
-/// Narrows a unit from f32 to bf16, in its place: the thread's lane.
+/// Narrows a unit from f32, in its place: the thread's lane.
 void DecodeKernel::narrowValues(I32 unit) {
   transposed.wait(unit);
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
@@ -78,11 +85,19 @@ void DecodeKernel::narrowValues(I32 unit) {
         tcgen05::AccessShape::S32x32b, decoded, column, Value(warp));
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Load);
     SmallVector<Value> words;
-    for (int64_t i = 0; i < count; i += 2)
-      words.push_back(joinUpperHalves(b, {b, b.extract(tokens, i)},
-                                      {b, b.extract(tokens, i + 1)}));
+    if (plan.weightBits() == 8)
+      for (int64_t i = 0; i < count; i += 4) {
+        SmallVector<F32> four;
+        for (int64_t j = 0; j < 4; ++j)
+          four.push_back(I32(b, b.extract(tokens, i + j)).asF32());
+        words.push_back(packE4M3(b, four));
+      }
+    else
+      for (int64_t i = 0; i < count; i += 2)
+        words.push_back(joinUpperHalves(b, {b, b.extract(tokens, i)},
+                                        {b, b.extract(tokens, i + 1)}));
     Value registers = vector::FromElementsOp::create(
-        b, VectorType::get(count / 2, b.getI32Type()), words);
+        b, VectorType::get(words.size(), b.getI32Type()), words);
     tcgen05::StoreOp::create(b, tcgen05::AccessShape::S32x32b, registers,
                              buffer, OpFoldResult(b.getIndexAttr(at)),
                              Value(warp));

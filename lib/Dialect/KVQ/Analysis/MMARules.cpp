@@ -102,6 +102,7 @@ static constexpr MMARule rules[] = {
 
     KVQ_TCGEN05(QK, F8, F8, 8192, kF8Twice, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
     KVQ_TCGEN05(PV, F8, F8, 8192, kF8, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(PV, F8, F4ScaledByE4M3, 8192, kF8Folded, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
     KVQ_TCGEN05(QK, F16, F16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
     KVQ_TCGEN05(QK, BF16, BF16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
     KVQ_PORTABLE("sm_100a", 4096, KVQ_B200),

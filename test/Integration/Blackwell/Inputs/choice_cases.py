@@ -32,6 +32,9 @@ OPTIONS = [BASE] + [
     {**BASE, "k_format": "mxfp4", "v_format": "mxfp4", "qk": "block_scaled, terms = 3",
      "pv": "bf16", "k_dim": dim, "v_dim": dim, "group": group}
     for dim, group in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))
+] + [
+    {**BASE, "pv": pv, "group": 16, "k_dim": dim, "v_dim": dim}
+    for pv, dim in (("f8", 64), ("f8", 256), ("f16", 256))
 ]
 
 #: All formats and kinds.

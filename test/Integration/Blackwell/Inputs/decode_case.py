@@ -15,7 +15,7 @@ from oracle.attention import Options
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "CPU", "Inputs"))
 from attention_case import AttentionCase
 from decode_domains import LENGTHS, is_native
-from decode_model import round_weights, rounded_query
+from decode_model import round_values, round_weights, rounded_query
 
 CHIP = "sm_100a"
 
@@ -65,6 +65,9 @@ class DecodeCase(AttentionCase):
                                     self.config["k_format"])
             model.round_weights = functools.partial(
                 round_weights, kind=self.config["pv"], fmt=self.config["v_format"])
+            model.round_values = functools.partial(
+                round_values, kind=self.config["pv"], fmt=self.config["v_format"],
+                g=self.placed.caches["value"].g)
         return AttentionCase.expected(model)
 
     def run(self, directory, flags=()):

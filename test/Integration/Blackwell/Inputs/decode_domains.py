@@ -16,9 +16,6 @@ PV = {
     "bf16": ("bf16",), "f16": ("f16",),
 }
 
-#: The kinds of P V that the kernel for Blackwell's tensor cores has, of values as they
-#: lie or expanded exactly.
-NATIVE_PV = {**PV, "nvfp4": ("f16", "bf16")}
 SCALED = ("nvfp4", "mxfp4")
 NATIVE_LAYOUTS = dict.fromkeys(SCALED, ("linear", "interleaved_4"))
 NATIVE_DIMS = (64, 128, 256)
@@ -100,7 +97,7 @@ def is_native(config):
     page = config["page"]
     k_format, v_format = config["k_format"], config["v_format"]
     return (config["qk"] in QK[k_format]
-            and config["pv"] in NATIVE_PV[v_format]
+            and config["pv"] in PV[v_format]
             and (k_format not in SCALED
                  or config.get("k_scale_layout", "linear") == "linear")
             and (v_format not in SCALED

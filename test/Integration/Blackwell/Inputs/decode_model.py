@@ -78,6 +78,16 @@ def round_weights(weights, kind, fmt=None):
     return weights.astype(np.float32).astype(dtype).astype(np.float64)
 
 
+def round_values(v, kind, fmt, g=1):
+    """V of a format, with its global scale, as an MMA kind has it."""
+    if kind != "f8" or fmt != "nvfp4":
+        return v
+    # Without the global scale an eighth of them, of which the largest is 336. They have
+    # at most 6 bits.
+    stored = (v / np.float64(g)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    return (stored / 8).astype(E4M3).astype(np.float64) * 8 * np.float64(g)
+
+
 def softmax(logits):
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)

@@ -27,8 +27,8 @@ def options_text(options):
 class AttentionCase:
     """Data of a case, with the program that runs it and what is expected."""
 
-    #: How the program rounds weights, see oracle.attention.attend.
-    round_weights = None
+    #: How the program rounds weights and values, see oracle.attention.attend.
+    round_weights = round_values = None
 
     def __init__(self, config, seed=0):
         """`config` has the options of the oracle's generator, and q and out
@@ -69,7 +69,7 @@ class AttentionCase:
             self.q.astype(np.float64), self.placed.caches["key"],
             self.placed.caches["value"], self.block_table, self.seq_lens,
             float(self.scale), self.options, self.qo_indptr, self.sinks,
-            self.kv_split, self.num_chunks, self.round_weights)
+            self.kv_split, self.num_chunks, self.round_weights, self.round_values)
 
     def program(self):
         """Returns (program, values of the outputs by name)."""
