@@ -235,16 +235,16 @@ DecodePlan::make(DequantAttentionOp op, const Chip &chip, std::string &reason) {
     plan.weightType = BFloat16Type::get(op.getContext());
     plan.weightTerms = 2;
   }
-  for (; plan.rows >= 8; plan.rows /= 2)
-    for (plan.stages = 4; plan.stages >= 2; plan.stages /= 2) {
-      plan.placeShared();
-      if (plan.shared.bytes <= int64_t(chip.sharedMemory))
-        return plan;
-    }
-  all.require(false, "two tiles of 128 tokens take ", plan.shared.bytes,
-              " bytes of shared memory, of which there are ",
-              chip.sharedMemory);
-  return std::nullopt;
+  // Fewer rows rather than no tile that is loaded while another one is used.
+  int64_t mostRows = plan.rows;
+  for (int64_t leastStages : {2, 1})
+    for (plan.rows = mostRows; plan.rows >= 8; plan.rows /= 2)
+      for (plan.stages = 4; plan.stages >= leastStages; plan.stages /= 2) {
+        plan.placeShared();
+        if (plan.shared.bytes <= int64_t(chip.sharedMemory))
+          return plan;
+      }
+  llvm_unreachable("one tile of the widest rows fits");
 }
 
 //===----------------------------------------------------------------------===//

@@ -102,8 +102,9 @@ struct DecodePlan {
   bool pairsChannels() const { return values == ValueRoute::ExpandedFP8; }
 
   /// Whether the output of a tile comes before the scores of the next one: of
-  /// two stages that hold values until then, one is free for a tile to load.
-  bool isOutputFirst() const { return !expandsValues() && stages == 2; }
+  /// two stages that hold values until then, one is free for a tile to load. A
+  /// single one has to be.
+  bool isOutputFirst() const { return !expandsValues() && stages <= 2; }
 
   /// Rows of the second operand of the scores: terms of queries, padded.
   int64_t scoreColumns() const;

@@ -104,13 +104,4 @@ def is_native(config):
                  or config["v_scale_layout"] in NATIVE_LAYOUTS[v_format])
             and config["k_dim"] in NATIVE_DIMS
             and config["v_dim"] in NATIVE_DIMS
-            and has_room(config)
             and (page >= 8 and page & (page - 1) == 0 or page % 128 == 0))
-
-
-def has_room(config):
-    """Whether two tiles of keys and values fit shared memory beside the rest."""
-    def row_bits(side):
-        bits = {"nvfp4": 4, "mxfp4": 4, "fp8": 8}.get(config[f"{side}_format"], 16)
-        return bits * config[f"{side}_dim"]
-    return row_bits("k") + row_bits("v") < 2 * 16 * 256
