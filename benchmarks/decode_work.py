@@ -1,5 +1,5 @@
-"""Decode attention over one KV head of a paged nvfp4, fp8 or bf16 cache: the same work
-as a module for kvq-compile and as Triton kernels, and how both are launched on
+"""Decode attention over one KV head of a paged nvfp4, mxfp4, fp8 or bf16 cache: the same
+work as a module for kvq-compile and as Triton kernels, and how both are launched on
 the emulator."""
 
 import os
@@ -17,15 +17,32 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/Emulator/Inputs")]
 
 CHIP = "sm_100a"
 DIM, TILE = 128, 128
-#: Bytes of the cache for each token: key and value, with scales of nvfp4.
-BYTES_PER_TOKEN = {"nvfp4": 2 * (DIM // 2 + DIM // 16), "fp8": 2 * DIM, "bf16": 2 * 2 * DIM}
+#: Elements that share a block scale, and the type of the scales.
+SCALES = {"nvfp4": (16, "f8E4M3FN"), "mxfp4": (32, "f8E8M0FNU")}
+HAS_GLOBAL_SCALE = ("nvfp4", "fp8")
+#: Bytes of the cache for each token: key and value, with scales.
+BYTES_PER_TOKEN = {
+    **{cache: 2 * (DIM // 2 + DIM // block) for cache, (block, _) in SCALES.items()},
+    "fp8": 2 * DIM, "bf16": 2 * 2 * DIM}
 #: How a cache's elements are called in MLIR, as what they multiply P, and how NumPy has
 #: them.
-ELEMENT = {"nvfp4": "f4E2M1FN", "fp8": "f8E4M3FN", "bf16": "bf16"}
-PV = {"nvfp4": "f16", "fp8": "f16", "bf16": "bf16"}
+ELEMENT = {"nvfp4": "f4E2M1FN", "mxfp4": "f4E2M1FN", "fp8": "f8E4M3FN", "bf16": "bf16"}
+PV = {"nvfp4": "f16", "mxfp4": "bf16", "fp8": "f16", "bf16": "bf16"}
 DTYPE = {"fp8": ml_dtypes.float8_e4m3fn, "bf16": ml_dtypes.bfloat16}
 #: Tokens of a step of the Triton kernels: the best of 32, 64 and 128, with 4 warps.
 BLOCK = {"nvfp4": 128, "bf16": 64}
+
+
+def random_mx_rows(random, *shape):
+    """Data of mxfp4 and scales between 1/8 and 1."""
+    return (random.integers(0, 256, (*shape, DIM // 2), np.uint8),
+            random.integers(124, 128, (*shape, DIM // 32), np.uint8))
+
+
+def decode_mx(data, scales):
+    ones = np.full((*data.shape[:-1], DIM // 16), 0x38, np.uint8)
+    factors = np.exp2(scales.astype(np.float32) - 127)
+    return gpu_kernels.decode(data, ones) * np.repeat(factors, 32, -1)
 
 
 class Work:
@@ -42,17 +59,20 @@ class Work:
         self.q = random.standard_normal((1, 1, rows, DIM)).astype(np.float16)
         self.output = np.zeros_like(self.q)
         self.scale = DIM**-0.5 * (4 if growing else 0.25)
-        if cache != "bf16":
-            self.g = np.array(gpu_kernels.GLOBAL_SCALE)
-        if cache == "nvfp4":
+        self.g = np.array(gpu_kernels.GLOBAL_SCALE if cache in HAS_GLOBAL_SCALE
+                          else np.float32(1))
+        if cache in SCALES:
+            make, decode, twice = {
+                # Eight more in E4M3 is twice as much.
+                "nvfp4": (gpu_kernels.random_rows, gpu_kernels.decode, 8),
+                "mxfp4": (random_mx_rows, decode_mx, 1)}[cache]
             (self.k, self.k_scales), (self.v, self.v_scales) = (
-                gpu_kernels.random_rows(random, pages, 1, page) for _ in "kv")
+                make(random, pages, 1, page) for _ in "kv")
             if growing:
                 token = np.arange(pages * page).reshape(pages, page)
-                # Eight more in E4M3 is twice as much.
-                more = 8 * np.minimum(token // TILE, 5).astype(np.uint8)
+                more = twice * np.minimum(token // TILE, 5).astype(np.uint8)
                 self.k_scales[self.table[0], 0] += more[..., None]
-            k, v = (gpu_kernels.decode(data, scales) * self.g for data, scales in (
+            k, v = (decode(data, scales) for data, scales in (
                 (self.k, self.k_scales), (self.v, self.v_scales)))
         else:
             self.k, self.v = ((4 * random.standard_normal((pages, 1, page, DIM)))
@@ -62,8 +82,7 @@ class Work:
                 more = np.exp2(np.minimum(token // TILE, 5) - 3.0)
                 self.k[self.table[0], 0] *= more[..., None].astype(DTYPE[cache])
             k, v = (x.astype(np.float32) for x in (self.k, self.v))
-            if cache == "fp8":
-                k, v = k * self.g, v * self.g
+            k, v = k * self.g, v * self.g
         k, v = (x[self.table[0], 0].reshape(-1, DIM)[:tokens].astype(np.float64)
                 for x in (k, v))
         logits = self.q[0, 0].astype(np.float64) @ k.T * self.scale
@@ -79,16 +98,17 @@ class Work:
         cache = f"{self.page}x1x{DIM}, {self.cache}, HND"
         data, scales = f"memref<?x1x{self.page}x{DIM}x{ELEMENT[self.cache]}>", ""
         row, arguments, handles = f"memref<?x1x{self.rows}x{DIM}xf16>", "", ""
-        if self.cache == "nvfp4":
+        if self.cache in SCALES:
+            block, element = SCALES[self.cache]
             cache += ", linear"
-            scales = f"memref<?x1x{self.page}x{DIM // 16}xf8E4M3FN>"
+            scales = f"memref<?x1x{self.page}x{DIM // block}x{element}>"
         for side in "kv":
             arguments += f", %{side}: {data}"
             handles += f"  %{side}_cache = kvq.make_cache data(%{side} : {data})"
             if scales:
                 arguments += f", %{side}_scales: {scales}"
                 handles += f" scales(%{side}_scales : {scales})"
-            if self.cache != "bf16":
+            if self.cache in HAS_GLOBAL_SCALE:
                 arguments += f", %{side}_g: memref<f32>"
                 handles += f" global_scale(%{side}_g : memref<f32>)"
             side = {"k": "key", "v": "value"}[side]
@@ -111,9 +131,9 @@ class Work:
                   "output": self.output}
         for side in "kv":
             result[f"{side}_data"] = getattr(self, side)
-            if self.cache == "nvfp4":
+            if self.cache in SCALES:
                 result[f"{side}_scales"] = getattr(self, f"{side}_scales")
-            if self.cache != "bf16":
+            if self.cache in HAS_GLOBAL_SCALE:
                 result[f"{side}_global_scale"] = self.g
         return result
 
