@@ -82,7 +82,7 @@ class Work:
                 more = np.exp2(np.minimum(token // TILE, 5) - 3.0)
                 self.k[self.table[0], 0] *= more[..., None].astype(DTYPE[cache])
             k, v = (x.astype(np.float32) for x in (self.k, self.v))
-            k, v = k * self.g, v * self.g
+        k, v = k * self.g, v * self.g
         k, v = (x[self.table[0], 0].reshape(-1, DIM)[:tokens].astype(np.float64)
                 for x in (k, v))
         logits = self.q[0, 0].astype(np.float64) @ k.T * self.scale
