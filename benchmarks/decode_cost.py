@@ -47,6 +47,8 @@ KERNELS = {
         work, "block_scaled, terms = 2", tools, folder)),
     "kvq portable": ("nvfp4", lambda work, tools, folder: Kernel(
         work, "f16", tools, folder)),
+    "kvq pv = f8": ("nvfp4", lambda work, tools, folder: Kernel(
+        work, "block_scaled, terms = 2", tools, folder, pv="f8")),
     "kvq mxfp4": ("mxfp4", lambda work, tools, folder: Kernel(
         work, "block_scaled, terms = 3", tools, folder)),
     "kvq fp8": ("fp8", lambda work, tools, folder: Kernel(work, "f8", tools, folder)),
@@ -54,9 +56,10 @@ KERNELS = {
     "Triton nvfp4": ("nvfp4", lambda work, tools, folder: TritonKernel(work, folder)),
     "Triton bf16": ("bf16", lambda work, tools, folder: TritonKernel(work, folder)),
 }
-#: Relative error: rounding of P and the output, and of Q to bf16 or two terms.
-BOUND = {"kvq": 2e-2, "kvq mxfp4": 1e-2, "kvq fp8": 2e-3, "kvq bf16": 5e-3,
-         "kvq portable": 1e-3, "Triton nvfp4": 1e-3, "Triton bf16": 5e-3}
+#: Relative error: rounding of P and the output, of V where it is asked for, and of Q to
+#: bf16 or terms.
+BOUND = {"kvq": 2e-2, "kvq pv = f8": 6e-2, "kvq mxfp4": 1e-2, "kvq fp8": 2e-3,
+         "kvq bf16": 5e-3, "kvq portable": 1e-3, "Triton nvfp4": 1e-3, "Triton bf16": 5e-3}
 
 ROWS = (
     ("instructions", "PTX: warp instructions"),

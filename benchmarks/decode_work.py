@@ -93,8 +93,9 @@ class Work:
         output = np.asarray(output)[0, 0].astype(np.float64)
         return np.linalg.norm(output - self.expected) / np.linalg.norm(self.expected)
 
-    def module(self, kind):
-        """`kind` is that of Q K^T, None to leave the choice to the compiler."""
+    def module(self, kind, pv=None):
+        """`kind` is that of Q K^T, None to leave the choice to the compiler; `pv` that
+        of P V, by default one that keeps V exact."""
         cache = f"{self.page}x1x{DIM}, {self.cache}, HND"
         data, scales = f"memref<?x1x{self.page}x{DIM}x{ELEMENT[self.cache]}>", ""
         row, arguments, handles = f"memref<?x1x{self.rows}x{DIM}xf16>", "", ""
@@ -113,7 +114,8 @@ class Work:
                 handles += f" global_scale(%{side}_g : memref<f32>)"
             side = {"k": "key", "v": "value"}[side]
             handles += f" : !kvq.cache<{side}, {cache}>\n"
-        kinds = (f" {{qk = #kvq.mma_kind<{kind}>, pv = #kvq.mma_kind<{PV[self.cache]}>}}"
+        pv = pv or PV[self.cache]
+        kinds = (f" {{qk = #kvq.mma_kind<{kind}>, pv = #kvq.mma_kind<{pv}>}}"
                  if kind else "")
         return f"""func.func @decode(%q: {row}{arguments}, %table: memref<?x?xi32>,
     %lengths: memref<?xi32>, %scale: f32, %output: {row}) {{
@@ -156,13 +158,13 @@ class Work:
 class Kernel:
     """A kernel of kvq's, compiled."""
 
-    def __init__(self, work, kind, tools, directory):
+    def __init__(self, work, kind, tools, directory, pv=None):
         os.environ.setdefault("KVQ_LIBRARY", str(tools.parent / "lib/libKVQ-C.so"))
         from kvq.manifest import Manifest
 
         source, self.ptx, manifest = (pathlib.Path(directory) / f"decode.{suffix}"
                                       for suffix in ("mlir", "ptx", "json"))
-        source.write_text(work.module(kind))
+        source.write_text(work.module(kind, pv))
         done = subprocess.run(
             [tools / "kvq-compile", source, f"--target={CHIP}", "--emit=ptx", "-o",
              self.ptx, f"--manifest={manifest}"], capture_output=True, text=True)
