@@ -22,13 +22,14 @@ from decode_work import Kernel, Work
 
 #: The least share of mutants that are told. With bf16 the output of a tile comes before
 #: the scores of the next, so that more instructions stand beside one that does as much.
-SCORE = {"nvfp4": 0.95, "fp8": 0.95, "bf16": 0.85}
+SCORE = {"nvfp4": 0.95, "mxfp4": 0.95, "fp8": 0.95, "bf16": 0.85}
 
 #: Cache, kind of the scores, page size, query rows; how many mutants there are for one
 #: that runs.
 CASES = (
     ("nvfp4", "block_scaled, terms = 2", 16, 8, 1),
     ("nvfp4", "block_scaled, terms = 2", 64, 16, 7),
+    ("mxfp4", "block_scaled, terms = 3", 16, 8, 7),
     ("fp8", "f8", 16, 8, 7),
     ("bf16", "bf16", 64, 8, 7),
 )
