@@ -1,6 +1,6 @@
 //===- TensorAllocation.cpp - tcgen05 alloc, dealloc, relinquish ----------===//
 
-#include "kvq/Emulator/Machine/Decoder.h"
+#include "TensorDecoding.h"
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/Memory.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -149,11 +149,6 @@ llvm::Error kvq::emu::decodeTensorAllocation(Decoder &decoder,
                                              const ptx::Instruction &inst) {
   const ptx::Modifiers &mods = inst.mods;
   const auto &operands = inst.operands;
-  auto emit = [&](Handler handler, llvm::ArrayRef<Operand> src) -> Op & {
-    Op &op = decoder.emit(inst, handler, InstructionClass::Tensor, {}, src);
-    op.b = mods.ctaGroup;
-    return op;
-  };
   decoder.program.usesTensorMemory = true;
   switch (inst.opcode) {
   case Opcode::Tcgen05Alloc: {
@@ -162,7 +157,7 @@ llvm::Error kvq::emu::decodeTensorAllocation(Decoder &decoder,
     if (!address)
       return address.takeError();
     Operand columns = decoder.source(operands[1], 32);
-    Op &op = emit(allocate, {columns, address->base});
+    Op &op = emitTensorOp(decoder, inst, allocate, {columns, address->base});
     op.imm = address->imm;
     op.space = address->space;
     op.c = address->flags;
@@ -171,11 +166,11 @@ llvm::Error kvq::emu::decodeTensorAllocation(Decoder &decoder,
   case Opcode::Tcgen05Dealloc: {
     Operand address = decoder.source(operands[0], 32);
     Operand columns = decoder.source(operands[1], 32);
-    emit(deallocate, {address, columns});
+    emitTensorOp(decoder, inst, deallocate, {address, columns});
     return llvm::Error::success();
   }
   case Opcode::Tcgen05RelinquishAllocPermit:
-    emit(relinquish, {});
+    emitTensorOp(decoder, inst, relinquish, {});
     return llvm::Error::success();
   default:
     return decoder.unsupported(inst);

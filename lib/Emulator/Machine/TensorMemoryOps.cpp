@@ -1,6 +1,6 @@
 //===- TensorMemoryOps.cpp - tcgen05 ld, st, waits and fences -------------===//
 
-#include "kvq/Emulator/Machine/Decoder.h"
+#include "TensorDecoding.h"
 #include "kvq/Emulator/Machine/Lanes.h"
 #include "kvq/Emulator/Machine/Memory.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -328,21 +328,17 @@ static llvm::Error decodeAccess(Decoder &decoder,
 
 llvm::Error kvq::emu::decodeTensorMemory(Decoder &decoder,
                                          const ptx::Instruction &inst) {
-  const ptx::Modifiers &mods = inst.mods;
-  auto emit = [&](Handler handler, llvm::ArrayRef<Operand> src) -> Op & {
-    Op &op = decoder.emit(inst, handler, InstructionClass::Tensor, {}, src);
-    op.b = mods.ctaGroup;
-    return op;
-  };
   decoder.program.usesTensorMemory = true;
   switch (inst.opcode) {
   case Opcode::Tcgen05WaitLd:
   case Opcode::Tcgen05WaitSt:
-    emit(waitTensor, {}).a = inst.opcode == Opcode::Tcgen05WaitSt;
+    emitTensorOp(decoder, inst, waitTensor, {}).a =
+        inst.opcode == Opcode::Tcgen05WaitSt;
     return llvm::Error::success();
   case Opcode::Tcgen05FenceBefore:
   case Opcode::Tcgen05FenceAfter:
-    emit(fenceTensor, {}).a = inst.opcode == Opcode::Tcgen05FenceAfter;
+    emitTensorOp(decoder, inst, fenceTensor, {}).a =
+        inst.opcode == Opcode::Tcgen05FenceAfter;
     return llvm::Error::success();
   case Opcode::Tcgen05Ld:
   case Opcode::Tcgen05St:
