@@ -15,13 +15,13 @@
 
 // A term less of the queries pays for the larger scales.
 // BLACKWELL: gives a cache the block scales f8E4M3FN for each 16 of head_dim, {{.*}} rather than mxfp4 (attention takes 1.5 times the clocks on sm_100a)
-// LOOSE: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writers and 1 readers, rather than nvfp4 (it takes 1.06 times the memory)
-// HOPPER: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writers and 1 readers, rather than nvfp4 (it takes 1.06 times the memory)
-// CPU: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writers and 1 readers, rather than nvfp4 (it takes 1.06 times the memory)
+// LOOSE: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writer and 1 reader, rather than nvfp4 (it takes 1.06 times the memory)
+// HOPPER: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writer and 1 reader, rather than nvfp4 (it takes 1.06 times the memory)
+// CPU: gives a cache the block scales f8E8M0FNU for each 32 of head_dim for 1 writer and 1 reader, rather than nvfp4 (it takes 1.06 times the memory)
 // Without one that is good enough, the best.
 // STRICT: gives a cache the block scales f8E4M3FN for each 16 of head_dim, {{.*}} rather than mxfp4 (its values are off by 12%)
 
-// READER: gives a cache the block scales f8E4M3FN for each 16 of head_dim, {{.*}} on the output for 1 writers and 1 readers, rather than mxfp4 (trtllm-gen reads nvfp4), nvfp4 along tokens (trtllm-gen reads nvfp4), mxfp4 along tokens (a page has 16, no multiple of 32)
+// READER: gives a cache the block scales f8E4M3FN for each 16 of head_dim, {{.*}} on the output for 1 writer and 1 reader, rather than mxfp4 (trtllm-gen reads nvfp4), nvfp4 along tokens (trtllm-gen reads nvfp4), mxfp4 along tokens (a page has 16, no multiple of 32)
 // READER: the scale layout interleaved_4
 
 // ONE: memref.global "private" constant @kvq_global_scale : memref<f32> = dense<1.000000e+00>

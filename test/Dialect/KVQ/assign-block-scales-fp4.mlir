@@ -28,8 +28,8 @@ func.func private @layer(%k: !k, %x: !x, %slots: tensor<2xi32>) {
 func.func @flow(%d: !d, %e: !d, %x: !x, %slots: tensor<2xi32>, %n: index, %c: i1, %i: tensor<1xi32>, %j: tensor<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-remark@+2 {{'kvq.make_cache' op gives a cache the block scales f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale for 3 writers and 1 readers, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (kvq.quantize_append handles single rows), mxfp4 along tokens (a page has 16, no multiple of 32)}}
-  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale) for 3 writers and 1 readers: no reader asks for another}}
+  // expected-remark@+2 {{'kvq.make_cache' op gives a cache the block scales f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale for 3 writers and 1 reader, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (kvq.quantize_append handles single rows), mxfp4 along tokens (a page has 16, no multiple of 32)}}
+  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale) for 3 writers and 1 reader: no reader asks for another}}
   %k = kvq.make_cache data(%d : !d) : !k
   %l = kvq.make_cache data(%e : !d) {kvq.global_scale = 0.5 : f32} : !k
   %h = scf.for %iv = %c0 to %n step %c1 iter_args(%a = %k) -> (!k) {
@@ -61,7 +61,7 @@ func.func @flow(%d: !d, %e: !d, %x: !x, %slots: tensor<2xi32>, %n: index, %c: i1
 // CHECK: kvq.dequantize ins(%[[R]]#0, %[[R]]#1 : {{.*}}) global_scale(%{{.*}}) {{.*}} {format = #kvq.format<nvfp4>}
 // CHECK-NOT: fp4,
 func.func @rows(%d: !d, %x: !x, %slots: tensor<2xi32>, %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %p: !p, %r: !r, %y: !y) -> !y {
-  // expected-remark@+2 {{times argument #9 on the output for 1 writers and 1 readers, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (kvq.gather handles single rows), mxfp4 along tokens (a page has 16, no multiple of 32)}}
+  // expected-remark@+2 {{times argument #9 on the output for 1 writer and 1 reader, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (kvq.gather handles single rows), mxfp4 along tokens (a page has 16, no multiple of 32)}}
   // expected-remark@+1 {{gives a cache the scale layout linear}}
   %v = kvq.make_cache data(%d : !d) : !v
   %0 = kvq.quantize ins(%x : !x) outs(%p : !p) {format = #kvq.fp4} -> !p
@@ -92,13 +92,13 @@ func.func @rows(%d: !d, %x: !x, %slots: tensor<2xi32>, %bt: tensor<2x4xi32>, %le
 func.func @attend(%kd: !kd, %vd: !vd, %n: index, %q: !q, %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32, %o: !o) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-remark@+2 {{gives a cache the block scales f8E4M3FN for each 16 of token, times argument #11 on the output for 0 writers and 1 readers, rather than nvfp4 (head_dim is 40, no multiple of 16), mxfp4 (head_dim is 40, no multiple of 32), mxfp4 along tokens (its values are off by 12%)}}
+  // expected-remark@+2 {{gives a cache the block scales f8E4M3FN for each 16 of token, times argument #11 on the output for 0 writers and 1 reader, rather than nvfp4 (head_dim is 40, no multiple of 16), mxfp4 (head_dim is 40, no multiple of 32), mxfp4 along tokens (its values are off by 12%)}}
   // expected-remark@+1 {{gives a cache the scale layout linear}}
   %v = kvq.make_cache data(%vd : !vd) : !v
   scf.for %i = %c0 to %n step %c1 {
     %l = memref.subview %kd[%i, 0, 0, 0, 0] [1, 9, 32, 2, 64] [1, 1, 1, 1, 1] : !kd to !kl
     // The tensor cores of the chip take keys with blocks along head_dim as they are.
-    // expected-remark@+2 {{gives a cache the block scales f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale for 0 writers and 1 readers, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (attention takes 2.0 times the clocks on sm_100a), mxfp4 along tokens (its values are off by 12%)}}
+    // expected-remark@+2 {{gives a cache the block scales f8E4M3FN for each 16 of head_dim, times argument #9 with the softmax scale for 0 writers and 1 reader, rather than mxfp4 (its values are off by 12%), nvfp4 along tokens (attention takes 2.0 times the clocks on sm_100a), mxfp4 along tokens (its values are off by 12%)}}
     // expected-remark@+1 {{gives a cache the scale layout linear}}
     %k = kvq.make_cache data(%l : !kl) : !k
     %0 = kvq.dequant_attention ins(%q : !q) caches(%k, %v : !k, !v) block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>) scale(%scale) outs(%o : !o) -> !o

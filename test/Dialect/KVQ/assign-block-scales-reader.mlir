@@ -15,9 +15,9 @@
 // CHECK: kvq.make_cache {{.*}} : !kvq.cache<value, 16x2x64, nvfp4, NHD, interleaved_4>
 // CHECK-NOT: convert_scale_layout
 func.func @undecided(%d: !d, %s: !s, %e: !d, %t: !s, %g: memref<f32>, %q: !q, %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32) -> !q {
-  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4 with the softmax scale) for 0 writers and 1 readers: no reader asks for another}}
+  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4 with the softmax scale) for 0 writers and 1 reader: no reader asks for another}}
   %k = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !k
-  // expected-remark@+1 {{gives a cache the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times argument #4 on the output) for 0 writers and 1 readers: trtllm-gen reads values so}}
+  // expected-remark@+1 {{gives a cache the scale layout interleaved_4 (f8E4M3FN for each 16 of head_dim, times argument #4 on the output) for 0 writers and 1 reader: trtllm-gen reads values so}}
   %v = kvq.make_cache data(%e : !d) scales(%t : !s) global_scale(%g : memref<f32>) : !v
   %0 = kvq.dequant_attention ins(%q : !q) caches(%k, %v : !k, !v) block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>) scale(%scale) outs(%q : !q) -> !q
   return %0 : !q
@@ -114,7 +114,7 @@ func.func @written(%k: !k, %v: !v, %q: !q, %bt: tensor<2x4xi32>, %len: tensor<2x
 // CHECK: kvq.make_cache {{.*}} linear>
 // CHECK: kvq.convert_scale_layout
 func.func @raw(%d: !d, %s: !s, %g: memref<f32>, %k: !k, %q: !q, %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32, %i: index) -> (f8E4M3FN, !q) {
-  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #2 on the output) for 0 writers and 1 readers: scales are used as a memref (memref.load at}}
+  // expected-remark@+1 {{gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #2 on the output) for 0 writers and 1 reader: scales are used as a memref (memref.load at}}
   %v = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !v
   %0 = kvq.cache_scales %v : !v -> memref<?x16x2x4xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>
   %n = memref.dim %0, %i : memref<?x16x2x4xf8E4M3FN, strided<[?, ?, ?, 1], offset: ?>>

@@ -27,7 +27,7 @@ func.func private @layer(%k: !k, %x: !x, %slots: tensor<2xi32>) {
 func.func @flow(%d: !d, %s: !s, %d2: !d, %s2: !s, %g: memref<f32>, %x: !x, %slots: tensor<2xi32>, %n: index, %c: i1, %i: tensor<1xi32>, %j: tensor<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-remark@+1 {{'kvq.make_cache' op gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4 with the softmax scale) for 3 writers and 1 readers: no reader asks for another}}
+  // expected-remark@+1 {{'kvq.make_cache' op gives a cache the scale layout linear (f8E4M3FN for each 16 of head_dim, times argument #4 with the softmax scale) for 3 writers and 1 reader: no reader asks for another}}
   %k = kvq.make_cache data(%d : !d) scales(%s : !s) global_scale(%g : memref<f32>) : !k
   %l = kvq.make_cache data(%d2 : !d) scales(%s2 : !s) global_scale(%g : memref<f32>) : !k
   %h = scf.for %iv = %c0 to %n step %c1 iter_args(%a = %k) -> (!k) {
@@ -101,7 +101,7 @@ func.func @layers(%d: !d, %p: !p, %g: memref<f32>) {
 // function that nothing calls is decided too.
 // CHECK-LABEL: func private @unused
 // CHECK-SAME: !kvq.cache<key, 16x2x64, mxfp4, HND, linear>, %{{.*}}: !kvq.cache<key, 16x2x64, mxfp4, HND, linear>, %{{.*}}: !kvq.cache<value, 16x2x64, bf16, HND>
-// expected-remark@+1 {{'func.func' op gives argument #0 the scale layout linear (f8E8M0FNU for each 32 of head_dim) for 0 writers and 1 readers: no reader asks for another}}
+// expected-remark@+1 {{'func.func' op gives argument #0 the scale layout linear (f8E8M0FNU for each 32 of head_dim) for 0 writers and 1 reader: no reader asks for another}}
 func.func private @unused(%k: !k, %l: !l, %v: !bf, %q: tensor<2x1x4x64xf32>, %bt: tensor<2x4xi32>, %len: tensor<2xi32>, %scale: f32) -> tensor<2x1x4x64xf32> {
   %0 = kvq.dequant_attention ins(%q : tensor<2x1x4x64xf32>) caches(%k, %v : !k, !bf) block_table(%bt : tensor<2x4xi32>) seq_lens(%len : tensor<2xi32>) scale(%scale) outs(%q : tensor<2x1x4x64xf32>) -> tensor<2x1x4x64xf32>
   return %0 : tensor<2x1x4x64xf32>

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace kvq {
 #define GEN_PASS_DEF_ASSIGNBLOCKSCALES
@@ -192,6 +193,16 @@ CacheType ScaleAssigner::getReadType(CacheType type, Operation *op) {
                                type.getKvLayout(), reader->layout);
 }
 
+/// "1 writer and 2 readers".
+static std::string describeUses(const PoolUses &uses) {
+  auto count = [](unsigned number, StringRef what) {
+    return llvm::formatv("{0} {1}{2}", number, what, number == 1 ? "" : "s")
+        .str();
+  };
+  return count(uses.writers, "writer") + " and " +
+         count(uses.readers, "reader");
+}
+
 /// What the block scales of a cache are, where its global scale comes from, and
 /// where attention applies it: to all logits at once, or to its output.
 static std::string describeScales(const CacheClass &cacheClass) {
@@ -270,7 +281,7 @@ LogicalResult ScaleAssigner::decideFormats() {
     const CacheClass &cacheClass = *conversion.cacheClass;
     report<RemarkId::AssignedBlockScales>(
         cacheClass.getReportOp(), cacheClass.describe(),
-        describeScales(cacheClass), count.writers, count.readers, reason);
+        describeScales(cacheClass), describeUses(count), reason);
   }
   return success();
 }
@@ -332,7 +343,7 @@ LogicalResult ScaleAssigner::decideLayout(const ScalePool &pool) {
     decisions.push_back({cacheClass, decided});
     Report decision = Report::get<RemarkId::AssignedScaleLayout>(
         cacheClass->describe(), stringifyScaleLayout(layout),
-        describeScales(*cacheClass), uses.writers, uses.readers, reason);
+        describeScales(*cacheClass), describeUses(uses), reason);
     if (reasonOp)
       decision.at(reasonOp);
     (void)decision.emit(op);
