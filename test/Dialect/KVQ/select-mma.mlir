@@ -15,7 +15,7 @@ func.func @block_scaled(%q: tensor<2x1x6x128xbf16>,
     %v: !kvq.cache<value, 16x3x64, nvfp4, NHD, linear>,
     %bt: tensor<2x?xi32>, %len: tensor<2xi32>, %scale: f32,
     %o: tensor<2x1x6x64xbf16>) -> tensor<2x1x6x64xbf16> {
-  // expected-remark @below {{computes qk as block_scaled<terms = 2> (tcgen05.mma.kind::mxf4nvf4.block16, which adds 1.00% of error) and pv as f16 (mma.sync.m16n8k16.f16, which adds 0.02% of error)}}
+  // expected-remark @below {{computes qk as block_scaled<terms = 2> (tcgen05.mma.kind::mxf4nvf4.block16, which adds 1.00% of error) and pv as f16 (tcgen05.mma.kind::f16, which adds 0.02% of error)}}
   %0 = kvq.dequant_attention ins(%q : tensor<2x1x6x128xbf16>)
       caches(%k, %v : !kvq.cache<key, 16x3x128, nvfp4, NHD, linear>,
                       !kvq.cache<value, 16x3x64, nvfp4, NHD, linear>)
@@ -80,7 +80,7 @@ func.func @fp8(%q: tensor<2x1x6x128xbf16>, %k: !kvq.cache<key, 16x3x128, fp8, NH
     %v: !kvq.cache<value, 16x3x128, fp8, NHD>,
     %bt: tensor<2x?xi32>, %len: tensor<2xi32>, %scale: f32,
     %o: tensor<2x1x6x128xbf16>) -> tensor<2x1x6x128xbf16> {
-  // expected-remark @below {{computes qk as f8 (tcgen05.mma.kind::f8f6f4, which adds 0.06% of error) and pv as f16 (mma.sync.m16n8k16.f16, which adds 0.02% of error)}}
+  // expected-remark @below {{computes qk as f8 (tcgen05.mma.kind::f8f6f4, which adds 0.06% of error) and pv as f16 (tcgen05.mma.kind::f16, which adds 0.02% of error)}}
   %0 = kvq.dequant_attention ins(%q : tensor<2x1x6x128xbf16>)
       caches(%k, %v : !kvq.cache<key, 16x3x128, fp8, NHD>,
                       !kvq.cache<value, 16x3x128, fp8, NHD>)

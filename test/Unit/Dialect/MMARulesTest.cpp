@@ -99,6 +99,32 @@ TEST_F(MMARulesTest, FeedsTheTensorCores) {
   EXPECT_EQ(chooseMMA("sm_100a", folded, 0.04).rule->unit, MMAUnit::F8);
 }
 
+/// Products in 16 bits are the portable kernel's unless they are asked for of
+/// the one with tcgen05, which has three sizes.
+TEST_F(MMARulesTest, FindsTheKernelsRule) {
+  auto find = [&](StringRef chip, StringRef format, int64_t headDim,
+                  MMAUnit unit, std::optional<MMAKernel> kernel) {
+    MMARequest value = request(MMAProduct::PV, format, headDim, b.getF16Type());
+    return findMMARule(chip, value, MMAKindAttr::get(&context, unit, 0), kernel)
+        ->instruction;
+  };
+  for (auto [format, unit] :
+       {std::pair("nvfp4", MMAUnit::F16), std::pair("mxfp4", MMAUnit::BF16),
+        std::pair("fp8", MMAUnit::F16), std::pair("f16", MMAUnit::F16),
+        std::pair("bf16", MMAUnit::BF16)}) {
+    StringRef portable = unit == MMAUnit::F16 ? "mma.sync.m16n8k16.f16"
+                                              : "mma.sync.m16n8k16.bf16";
+    EXPECT_EQ(find("sm_100a", format, 128, unit, MMAKernel::Blackwell),
+              "tcgen05.mma.kind::f16");
+    EXPECT_EQ(find("sm_100a", format, 128, unit, std::nullopt), portable);
+    EXPECT_EQ(find("sm_100a", format, 192, unit, MMAKernel::Blackwell),
+              portable);
+    EXPECT_EQ(find("sm_90", format, 128, unit, MMAKernel::Blackwell), portable);
+  }
+  EXPECT_EQ(find("sm_100a", "mxfp8", 128, MMAUnit::BF16, MMAKernel::Blackwell),
+            "mma.sync.m16n8k16.bf16");
+}
+
 /// What the kernel for block-scaled scores does not have is told, and computed
 /// by another.
 TEST_F(MMARulesTest, KnowsTheKernels) {

@@ -80,10 +80,15 @@ static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
 /// has as many terms of the queries as keep the error, which are columns that an
 /// instruction has anyway.
 #define KVQ_TCGEN05(PRODUCTS, UNIT, STORED, RATE, ERROR, INSTRUCTION, SOURCE)  \
-  {"sm_100a",            MMAProducts::PRODUCTS, MMAUnit::UNIT,                 \
-   StoredValues::STORED, 0,                     64,                            \
-   RATE,                 ERROR,                 MMAKernel::Blackwell,          \
-   INSTRUCTION,          SOURCE}
+  {"sm_100a",   MMAProducts::PRODUCTS, MMAUnit::UNIT,                          \
+   STORED,      0,                     64,                                     \
+   RATE,        ERROR,                 MMAKernel::Blackwell,                   \
+   INSTRUCTION, SOURCE}
+
+/// Values that it expands to bf16; f16 takes all that fit.
+static constexpr StoredValues kExpandsToBF16 =
+    StoredValues::F4ScaledByE4M3 | StoredValues::F4ScaledByE8M0 |
+    StoredValues::F8 | StoredValues::BF16;
 
 // clang-format off
 static constexpr MMARule rules[] = {
@@ -100,12 +105,14 @@ static constexpr MMARule rules[] = {
     KVQ_PORTABLE("sm_90a", 2048, KVQ_H100),
     KVQ_E4M3("sm_90a", 4096, "wgmma.m64nNk32.e4m3", KVQ_H100),
 
-    KVQ_TCGEN05(QK, F8, F8, 8192, kF8Twice, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
-    KVQ_TCGEN05(PV, F8, F8, 8192, kF8, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
-    KVQ_TCGEN05(PV, F8, F4ScaledByE4M3, 8192, kF8Folded, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
-    KVQ_TCGEN05(QK, F16, F16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
-    KVQ_TCGEN05(QK, BF16, BF16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
+    KVQ_TCGEN05(QK, F8, StoredValues::F8, 8192, kF8Twice, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(PV, F8, StoredValues::F8, 8192, kF8, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(PV, F8, StoredValues::F4ScaledByE4M3, 8192, kF8Folded, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
+    KVQ_TCGEN05(QK, F16, StoredValues::F16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
+    KVQ_TCGEN05(QK, BF16, StoredValues::BF16, 4096, 0, "tcgen05.mma.kind::f16", KVQ_B200),
     KVQ_PORTABLE("sm_100a", 4096, KVQ_B200),
+    KVQ_TCGEN05(PV, F16, StoredValues::FitsF16, 4096, kF16, "tcgen05.mma.kind::f16", KVQ_B200),
+    KVQ_TCGEN05(PV, BF16, kExpandsToBF16, 4096, kBF16, "tcgen05.mma.kind::f16", KVQ_B200),
     KVQ_E4M3("sm_100a", 8192, "tcgen05.mma.kind::f8f6f4", KVQ_B200),
     KVQ_NVFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4nvf4.block16", KVQ_B200),
     KVQ_MXFP4_TERMS("sm_100a", 16384, MMAKernel::Blackwell, "tcgen05.mma.kind::mxf4.block32", KVQ_B200),
@@ -243,12 +250,19 @@ MMAChoice kvq::chooseMMA(StringRef chip, const MMARequest &request,
 }
 
 const MMARule *kvq::findMMARule(StringRef chip, const MMARequest &request,
-                                MMAKindAttr kind) {
-  const MMARule *rule = llvm::find_if(rules, [&](const MMARule &rule) {
-    return rule.chip == chip && rule.unit == kind.getUnit() &&
-           rule.terms == kind.getTerms() && isApplicable(rule, request);
-  });
-  return rule == std::end(rules) ? nullptr : rule;
+                                MMAKindAttr kind,
+                                std::optional<MMAKernel> kernel) {
+  const MMARule *found = nullptr;
+  for (const MMARule &rule : rules) {
+    if (rule.chip != chip || rule.unit != kind.getUnit() ||
+        rule.terms != kind.getTerms() || !isApplicable(rule, request))
+      continue;
+    if (kernel && rule.kernel == *kernel && hasKernel(rule, request))
+      return &rule;
+    if (!found || (!hasKernel(*found, request) && hasKernel(rule, request)))
+      found = &rule;
+  }
+  return found;
 }
 
 MMAKindAttr kvq::getMMAKind(MLIRContext *context, const MMARule &rule) {

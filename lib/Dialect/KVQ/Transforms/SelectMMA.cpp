@@ -52,8 +52,7 @@ private:
                       MMAKindAttr &kind);
   FailureOr<MMAKindAttr> decide(DequantAttentionOp op, MMAProduct product,
                                 MMAKindAttr present);
-  std::string describe(DequantAttentionOp op, MMAProduct product,
-                       MMAKindAttr kind);
+  void reportKinds(DequantAttentionOp op, MMAKindAttr qk, MMAKindAttr pv);
 
   const SelectMMAOptions &options;
   MMAKindAttr overrides[2];
@@ -99,8 +98,7 @@ LogicalResult MMASelector::select(DequantAttentionOp op) {
   op.setQkAttr(*qkKind);
   op.setPvAttr(*pvKind);
   if (*qkKind && *pvKind)
-    report<RemarkId::SelectedMMA>(op, describe(op, MMAProduct::QK, *qkKind),
-                                  describe(op, MMAProduct::PV, *pvKind));
+    reportKinds(op, *qkKind, *pvKind);
   return success();
 }
 
@@ -133,14 +131,24 @@ FailureOr<MMAKindAttr> MMASelector::decide(DequantAttentionOp op,
 }
 
 /// "qk as bf16 (mma.sync.m16n8k16.bf16, adds 0.17%)".
-std::string MMASelector::describe(DequantAttentionOp op, MMAProduct product,
-                                  MMAKindAttr kind) {
-  MMARequest request = getMMARequest(op, product);
-  const MMARule *rule = findMMARule(options.chip, request, kind);
+static std::string describe(const MMARule &rule, const MMARequest &request,
+                            MMAKindAttr kind) {
   return llvm::formatv("{0} as {1} ({2}, which adds {3:P2} of error)",
-                       stringifyMMAProduct(product), describeMMAKind(kind),
-                       rule->instruction, getError(*rule, request))
+                       stringifyMMAProduct(request.product),
+                       describeMMAKind(kind), rule.instruction,
+                       getError(rule, request))
       .str();
+}
+
+void MMASelector::reportKinds(DequantAttentionOp op, MMAKindAttr qk,
+                              MMAKindAttr pv) {
+  MMARequest keys = getMMARequest(op, MMAProduct::QK);
+  MMARequest values = getMMARequest(op, MMAProduct::PV);
+  const MMARule *first = findMMARule(options.chip, keys, qk);
+  // One kernel computes both.
+  const MMARule *second = findMMARule(options.chip, values, pv, first->kernel);
+  report<RemarkId::SelectedMMA>(op, describe(*first, keys, qk),
+                                describe(*second, values, pv));
 }
 
 LogicalResult kvq::selectMMA(DequantAttentionOp op,

@@ -13,6 +13,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/BitmaskEnum.h"
 #include "llvm/ADT/StringRef.h"
+#include <optional>
 #include <string>
 
 namespace kvq {
@@ -139,8 +140,11 @@ MMAChoice chooseMMA(llvm::StringRef chip, const MMARequest &request,
                     double maxError);
 
 /// Returns the rule that makes `kind` legal for a request on a chip, or null.
+/// Of several it is the one that `kernel` computes if there is one, else one
+/// that some kernel computes.
 const MMARule *findMMARule(llvm::StringRef chip, const MMARequest &request,
-                           MMAKindAttr kind);
+                           MMAKindAttr kind,
+                           std::optional<MMAKernel> kernel = std::nullopt);
 
 /// Returns the kind that a rule stands for.
 MMAKindAttr getMMAKind(mlir::MLIRContext *context, const MMARule &rule);
