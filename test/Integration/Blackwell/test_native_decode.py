@@ -4,8 +4,8 @@
 format and kind of the keys all pairs of the other options, where test_decode.py has
 those of all kernels.
 
-Of the cases three of four run, in one schedule each; with KVQ_TEST_ALL_SCHEDULES all of
-them run in every one."""
+Of the cases three of four run, eagerly and in a schedule of their own; with
+KVQ_TEST_ALL_SCHEDULES all of them run in every one."""
 
 import os
 import sys
