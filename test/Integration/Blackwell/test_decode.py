@@ -4,7 +4,7 @@
 float64: generated cases that cover all pairs of options, and what a batch and
 the order of pages must not change.
 
-Each case runs in one schedule, all schedules between them; with
+Each case runs eagerly and in one more schedule, all schedules between them; with
 KVQ_TEST_ALL_SCHEDULES each case runs in every one."""
 
 import copy
@@ -54,10 +54,8 @@ def assert_equal(found, expected):
 @pytest.mark.parametrize("page", (16, 64))
 def test_schedules(page, split, tmp_path):
     """The same bits in every schedule."""
-    results = [DecodeCase({**BASE, "page": page, "split": split, "schedule": schedule})
-               .run(tmp_path)[0] for schedule in SCHEDULES]
-    for result in results[1:]:
-        assert_equal(result, results[0])
+    DecodeCase({**BASE, "page": page, "split": split,
+                "schedule": ",".join(SCHEDULES)}).run(tmp_path)
 
 
 @pytest.mark.parametrize("split", (None, 128))
