@@ -54,6 +54,25 @@ static F32 addUp(KernelBuilder &b, ArrayRef<F32> values) {
   return sum;
 }
 
+/// A state as branches and loops pass it on: shifts, and sums by twos. With
+/// shifts by twos, too, ptxas spills some where threads have the most to hold.
+static SmallVector<Value>
+packState(KernelBuilder &b, ArrayRef<F32> negatedShifts, ArrayRef<F32> sums) {
+  auto values = llvm::to_vector_of<Value>(negatedShifts);
+  llvm::append_range(values, packPairs(b, sums));
+  return values;
+}
+
+static void unpackState(KernelBuilder &b, ValueRange values,
+                        SmallVectorImpl<F32> &negatedShifts,
+                        SmallVectorImpl<F32> &sums) {
+  size_t rows = values.size() / 3 * 2;
+  negatedShifts.clear();
+  for (Value value : values.take_front(rows))
+    negatedShifts.push_back({b, value});
+  sums = unpackPairs(b, values.drop_front(rows));
+}
+
 DecodeKernel::RowState DecodeKernel::initialState() {
   RowState state;
   state.negatedShifts.assign(plan.rows, b.f32(-kNoShift));
@@ -241,8 +260,7 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
   Pred isAbove = anyOfThreads(b, kBarrier, kSoftmaxThreads,
                               (most <= kMostWeight).negate());
   auto pack = [&](const RowState &state, ArrayRef<F32> weights) {
-    SmallVector<Value> values = packPairs(b, state.negatedShifts);
-    llvm::append_range(values, packPairs(b, state.sums));
+    SmallVector<Value> values = packState(b, state.negatedShifts, state.sums);
     llvm::append_range(values, packPairs(b, weights));
     return values;
   };
@@ -253,14 +271,12 @@ DecodeKernel::RowState DecodeKernel::weighTile(Work work, I32 tile,
     raiseShifts(tile, logits, raised);
     return pack(raised, weigh(raised));
   };
-  auto keep = [&] { return pack(state, weights); };
-  int64_t pairs = plan.rows / 2;
-  SmallVector<Value> chosen = b.choose(
-      isAbove, SmallVector<Type>(3 * pairs, VectorType::get(2, b.getF32Type())),
-      raise, keep);
+  SmallVector<Value> kept = pack(state, weights);
+  SmallVector<Value> chosen = b.choose(isAbove, TypeRange(ValueRange(kept)),
+                                       raise, [&] { return kept; });
   ValueRange values(chosen);
-  state.negatedShifts = unpackPairs(b, values.take_front(pairs));
-  state.sums = unpackPairs(b, values.slice(pairs, pairs));
+  int64_t pairs = plan.rows / 2;
+  unpackState(b, values.drop_back(pairs), state.negatedShifts, state.sums);
   weights = unpackPairs(b, values.take_back(pairs));
   state.sums = combinePairs<arith::AddFOp>(b, state.sums, ArrayRef(weights));
   storeWeights(tile, weights);
@@ -279,14 +295,12 @@ void DecodeKernel::weighAndFinish(Work work) {
     factors.push_back(isCapped ? factor : factor * kLog2E);
   }
   auto pack = [&](const RowState &state) {
-    SmallVector<Value> values = packPairs(b, state.negatedShifts);
-    llvm::append_range(values, packPairs(b, state.sums));
-    return values;
+    return packState(b, state.negatedShifts, state.sums);
   };
   auto unpack = [&](ValueRange values) {
-    int64_t pairs = plan.rows / 2;
-    return RowState{unpackPairs(b, values.take_front(pairs)),
-                    unpackPairs(b, values.drop_front(pairs))};
+    RowState state;
+    unpackState(b, values, state.negatedShifts, state.sums);
+    return state;
   };
   // Both buffers in turn, so that a tile's buffer is a constant.
   auto visitTiles = [&](I32 tile, ValueRange values) {
