@@ -45,9 +45,10 @@ void DecodeKernel::emit() {
     Work work{rows, tokens, first, count};
     b.when(count > 0, [&] { computeRows(work); }, [&] { storeEmpty(rows); });
   });
-  // Not fewer registers than there are. The largest rows take them anyway, and
-  // ptxas then spills some if it is told.
-  if (!plan.transposesValues() || plan.k.headDim + plan.v.headDim < 512)
+  // Not fewer registers than there are. The largest rows take them anyway on
+  // small pages, and ptxas then spills some if it is told.
+  if (!plan.transposesValues() || plan.k.headDim + plan.v.headDim < 512 ||
+      k.getType().getPageSize() >= 64)
     kernel.setBlocksPerProcessor(1);
   launch(threads());
 }

@@ -127,6 +127,7 @@ private:
   };
   struct LanePages;
   LanePages findPages(Work work, const PackedRows &side, I32 first);
+  static bool isCopyLoop(const PackedRows &side, CopyMode mode);
   Pred areCopiesAligned(const CachePointers &cache, const PackedRows &side,
                         int64_t scaleBytes);
   Pred isDense(const CachePointers &cache, const PackedRows &side);

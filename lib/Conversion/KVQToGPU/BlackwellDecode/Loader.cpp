@@ -105,6 +105,13 @@ static void forRows(KernelBuilder &b, int64_t rows, bool isLoop,
     copyRow(b.i32(row));
 }
 
+/// Whether the copies of rows are a loop: of wide rows that are not dense the
+/// distances of all would be in registers.
+bool DecodeKernel::isCopyLoop(const PackedRows &side, CopyMode mode) {
+  bool isWide = side.panels() > 1 || side.headDim > 128;
+  return mode == CopyMode::Unaligned || (mode == CopyMode::Strided && isWide);
+}
+
 Pred DecodeKernel::areCopiesAligned(const CachePointers &cache,
                                     const PackedRows &side,
                                     int64_t scaleBytes) {
@@ -163,10 +170,7 @@ void DecodeKernel::loadPanel(const CachePointers &cache, const PackedRows &side,
         cache.row(page.max(0), pages.entry, b.block(gpu::Dimension::y)).base +
         (pages.piece * 16 + panel * side.panelBytes());
     int64_t rows = pages.rowsOfPage();
-    // Of several panels the distances of all rows would be in registers.
-    bool isLoop = mode == CopyMode::Unaligned ||
-                  (mode == CopyMode::Strided && side.panels() > 1);
-    forRows(b, rows, isLoop, [&](I32 row) {
+    forRows(b, rows, isCopyLoop(side, mode), [&](I32 row) {
       // The lane's part of the addresses stands apart: what is constant becomes
       // the offset of the instruction. Pages begin where the swizzle does.
       I32 inLine = (row % line) ^ turn;
@@ -235,7 +239,7 @@ void DecodeKernel::loadScales(const CachePointers &cache,
     Ptr from = getScales(b, cache, page, entry) + word * 4;
     // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
     I32 turn = (b.lane() / (rows < 8 ? 2 : 1)) % 4;
-    forRows(b, rows, mode == CopyMode::Unaligned, [&](I32 row) {
+    forRows(b, rows, isCopyLoop(side, mode), [&](I32 row) {
       I32 inFour = (row % 4) ^ turn;
       I32 fourRow = row - row % 4;
       I32 lanePart = pages.begin + firstRow + inFour;
