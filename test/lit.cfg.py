@@ -85,7 +85,16 @@ llvm_config.with_environment("KVQ_BUILD_DIR", config.kvq_obj_root)
 llvm_config.with_environment("KVQ_CC", config.c_compiler)
 llvm_config.with_environment("KVQ_SOURCE_DIR", config.kvq_src_root)
 llvm_config.with_system_environment(
-    ["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "KVQ_EMU_ALL_SCHEDULES"]
+    ["ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME"]
+)
+# What asks for all of the cases that the tests only sample.
+llvm_config.with_system_environment(
+    [
+        "KVQ_DIFFERENTIAL",
+        "KVQ_TEST_ALL_MUTANTS",
+        "KVQ_TEST_ALL_SCHEDULES",
+        "KVQ_TEST_ALL_VARIANTS",
+    ]
 )
 
 compiler_flags = ""
@@ -97,6 +106,7 @@ if config.sanitizers:
     sanitizers.set_options(config)
     compiler_flags = sanitizers.link_flags(config)
 
+pytest = config.python + " -m pytest -q -p no:cacheprovider"
 for pattern, value in [
     ("%kvq_src_root", config.kvq_src_root),
     ("%kvq_obj_root", config.kvq_obj_root),
@@ -107,7 +117,14 @@ for pattern, value in [
     ("%cxx", config.cxx_compiler + compiler_flags),
     ("%python", config.python),
     ("%ptxas", config.ptxas),
-    ("%pytest", config.python + " -m pytest -q -p no:cacheprovider"),
+    ("%pytest", pytest),
+    # Launches on the emulator run with all checks, under each schedule from the
+    # same memory, and must leave the same bytes.
+    (
+        "%pytest_in_every_schedule",
+        "env KVQ_EMU_CHECK=all KVQ_EMU_SCHEDULE="
+        "eager,lazy,random:1,random:2,random:3,random:4 " + pytest,
+    ),
 ]:
     config.substitutions.append((pattern + r"\b", value))
 

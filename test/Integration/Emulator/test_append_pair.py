@@ -1,4 +1,4 @@
-# RUN: %python %S/Inputs/schedules.py %s
+# RUN: %pytest_in_every_schedule %s
 # REQUIRES: python, emulator
 """One kernel that appends to the key and the value cache of a layer."""
 

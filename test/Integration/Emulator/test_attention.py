@@ -1,8 +1,8 @@
-# RUN: env KVQ_EMU_CHECK=all %pytest %s
+# RUN: %pytest_in_every_schedule %s
 # REQUIRES: python, emulator
 """The portable attention kernel on the emulator with all its checks, against
-the float64 oracle: generated cases that cover all pairs of options, chips and
-schedules, and what a batch and the order of pages must not change."""
+the float64 oracle: generated cases that cover all pairs of options and chips, and what
+a batch and the order of pages must not change."""
 
 import copy
 import os
@@ -19,7 +19,6 @@ from portable_cases import BASE, CASES, HEAD_DIMS, name, with_head_dims
 from compare import check_close
 from oracle import attention as att
 from placement import reordered
-from schedules import ALL as ALL_SCHEDULES, SCHEDULES
 
 #: Relative error: operands of 16 bits, most in one term.
 BOUND = 3e-4
@@ -29,41 +28,31 @@ def test_count():
     assert len(CASES) >= 300
 
 
-def check(case, monkeypatch, directory, config):
-    monkeypatch.setenv("KVQ_EMU_SCHEDULE", config["schedule"])
+def check(case, directory, config):
     return case.check("emu", directory, [f"--chip={config['chip']}"], BOUND)
 
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[*map(name, CASES)].__getitem__)
-def test_pairs(index, monkeypatch, tmp_path):
+def test_pairs(index, tmp_path):
     config = CASES[index]
-    if ALL_SCHEDULES:
-        config = {**config, "schedule": ",".join(SCHEDULES)}
-    check(AttentionCase(config, seed=index), monkeypatch, tmp_path, config)
-
-
-@pytest.mark.parametrize("chip", ("sm_80", "sm_100a"))
-def test_schedules(chip, monkeypatch, tmp_path):
-    """The same bits in every schedule."""
-    config = {**BASE, "chip": chip, "schedule": ",".join(SCHEDULES)}
-    check(AttentionCase(config), monkeypatch, tmp_path, config)
+    check(AttentionCase(config, seed=index), tmp_path, config)
 
 
 @pytest.mark.parametrize("formats", (("nvfp4", "nvfp4"), ("mxfp4", "mxfp8"),
                                      ("fp8", "bf16")), ids="-".join)
-def test_alone(formats, monkeypatch, tmp_path):
+def test_alone(formats, tmp_path):
     """A sequence has the same result, bit for bit, without its batch mates."""
     config = {**BASE, "k_format": formats[0], "v_format": formats[1]}
     if formats[1] != "nvfp4":
         config["v_scale_layout"] = "linear"
     case = AttentionCase(config)
-    together = check(case, monkeypatch, tmp_path / "all", config)
+    together = check(case, tmp_path / "all", config)
     for b in range(len(case.seq_lens)):
         one = copy.copy(case)
         one.q = case.q[b:b + 1]
         one.block_table = case.block_table[b:b + 1]
         one.seq_lens = case.seq_lens[b:b + 1]
-        alone = check(one, monkeypatch, tmp_path / str(b), config)
+        alone = check(one, tmp_path / str(b), config)
         for name in alone:
             np.testing.assert_array_equal(alone[name][0], together[name][b])
 
@@ -76,10 +65,10 @@ class Reordered(AttentionCase):
 
 
 @pytest.mark.parametrize("page", (1, 7, 16, 64))
-def test_page_order(page, monkeypatch, tmp_path):
+def test_page_order(page, tmp_path):
     config = {**BASE, "page": page, "v_scale_layout": "linear"}
-    found = check(AttentionCase(config), monkeypatch, tmp_path / "a", config)
-    other = check(Reordered(config), monkeypatch, tmp_path / "b", config)
+    found = check(AttentionCase(config), tmp_path / "a", config)
+    other = check(Reordered(config), tmp_path / "b", config)
     for name in found:
         np.testing.assert_array_equal(found[name], other[name])
 
@@ -93,7 +82,7 @@ NOT_FINITE = {"nvfp4": (0x2222, 0x7F), "mxfp8": (0x7F7F, 0x70), "fp8": (0xFFFF, 
 @pytest.mark.parametrize("split", (None, 16), ids=("", "split"))
 @pytest.mark.parametrize("mask", ("causal", "window"))
 @pytest.mark.parametrize("format", NOT_FINITE)
-def test_unseen_values(format, mask, split, monkeypatch, tmp_path):
+def test_unseen_values(format, mask, split, tmp_path):
     """The last token of each sequence has a value that is no number. Queries
     that do not see the token have the results that they have without it."""
     config = {**BASE, "v_format": format, "v_scale_layout": "linear", "mask": mask,
@@ -107,7 +96,6 @@ def test_unseen_values(format, mask, split, monkeypatch, tmp_path):
         data.view("<u2")[...] = element
         value.write(page, (length - 1) % value.page, data,
                     None if scale is None else np.full_like(scales, scale))
-    monkeypatch.setenv("KVQ_EMU_SCHEDULE", "eager")
     program, values = case.program()
     found = program.run("emu", tmp_path, ["--chip=sm_80"])[values["out"]]
     partial, lse = case.expected()
@@ -119,15 +107,15 @@ def test_unseen_values(format, mask, split, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("split", (None, 192))
-def test_long(split, monkeypatch, tmp_path):
+def test_long(split, tmp_path):
     """One page of 1,000 tokens, and a length of 1,000."""
     config = {**BASE, "page": 1000, "queries": "decode", "lengths": "edges",
               "split": split}
-    check(AttentionCase(config), monkeypatch, tmp_path, config)
+    check(AttentionCase(config), tmp_path, config)
 
 
 @pytest.mark.parametrize("dims", HEAD_DIMS)
 @pytest.mark.parametrize("chip", ("sm_80", "sm_86", "sm_100a"))
-def test_head_dims(dims, chip, monkeypatch, tmp_path):
+def test_head_dims(dims, chip, tmp_path):
     config = with_head_dims(dims, chip)
-    check(AttentionCase(config), monkeypatch, tmp_path, config)
+    check(AttentionCase(config), tmp_path, config)

@@ -1,4 +1,4 @@
-# RUN: %python %S/Inputs/schedules.py %s
+# RUN: %pytest_in_every_schedule %s
 # REQUIRES: python, emulator
 """Kernels of append, quantize_append, gather and copy_pages, against the
 oracle. Whole pools are compared, so that what must not be written is too."""

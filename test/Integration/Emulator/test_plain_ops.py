@@ -1,4 +1,4 @@
-# RUN: %python %S/Inputs/schedules.py %s
+# RUN: %pytest_in_every_schedule %s
 # REQUIRES: python, emulator
 """Kernels of quantize, dequantize, convert_scale_layout and merge_states,
 against the oracle."""

@@ -1,4 +1,4 @@
-# RUN: %python %S/Inputs/schedules.py %s
+# RUN: %pytest_in_every_schedule %s
 # REQUIRES: python, emulator
 """Kernels of quantize_append with rotary position embeddings, against the
 oracle."""

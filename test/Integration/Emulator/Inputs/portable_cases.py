@@ -1,13 +1,12 @@
 """The cases of portable attention: generated ones that cover all pairs of
-options, chips and schedules, and one to vary."""
+options and chips, and one to vary."""
 
 from attention_domains import DOMAINS, is_legal
 from pairs import all_pairs
-from schedules import SCHEDULES
 
 CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
-ALL = {**DOMAINS, "chip": CHIPS, "schedule": SCHEDULES}
+ALL = {**DOMAINS, "chip": CHIPS}
 CASES = [case for seed in (1, 2, 3) for case in all_pairs(ALL, is_legal, seed=seed)]
 
 BASE = dict(
@@ -15,7 +14,7 @@ BASE = dict(
     v_scale_layout="interleaved_4", k_dim=128, v_dim=128, kv_layout="HND",
     kv_heads=2, group=4, queries="several", lengths="edges", mask="causal",
     softcap=None, sinks=True, split=None, placement="dense", q="bf16", out="f32",
-    lse=True, kind="memref", dynamic=True, chip="sm_100a", schedule="eager")
+    lse=True, kind="memref", dynamic=True, chip="sm_100a")
 
 #: Of keys and values; sizes at which a block has fewer warps, no whole operands, and
 #: rows of no whole words.
