@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeKernel.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,6 +33,7 @@ static int64_t getTilesInFlight(const DecodePlan &plan) {
 /// is entered at token `entry`.
 struct DecodeKernel::LanePages {
   int64_t length;
+  I32 lane;
   /// The lane's piece of the rows' 16-byte pieces.
   I32 piece;
   /// The row of the tile, and the position of tile row 0.
@@ -43,13 +45,26 @@ struct DecodeKernel::LanePages {
   int64_t rowsOfPage() const { return length / int64_t(pages.size()); }
 };
 
+/// The lane's number, which LLVM cannot tell to be the same for each tile: what
+/// is made of it takes no registers in between.
+static I32 readLane(KernelBuilder &b) {
+  auto read = LLVM::InlineAsmOp::create(
+      b, b.getI32Type(), ValueRange(), "mov.u32 $0, %laneid;", "=r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return {b, read.getResult(0)};
+}
+
 DecodeKernel::LanePages
 DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
   LanePages found;
   int64_t pageSize = k.getType().getPageSize();
   found.length = kTileTokens * side.pieces() / 32;
-  found.piece = b.lane() % side.pieces();
-  found.begin = (b.lane() / side.pieces()) * found.length;
+  // Of many pages the places of all rows would be kept.
+  bool hasMany = side.scales() && found.length > 2 * pageSize;
+  found.lane = hasMany ? readLane(b) : b.lane();
+  found.piece = found.lane % side.pieces();
+  found.begin = (found.lane / side.pieces()) * found.length;
   found.first = first;
   found.entry = (first + found.begin) % pageSize;
   int64_t rows = std::min(found.length, pageSize);
@@ -164,7 +179,7 @@ void DecodeKernel::loadPanel(const CachePointers &cache, const PackedRows &side,
     stride = b.i64(getDenseRows(cache.getType()) * side.rowBytes());
   // Lanes of neighbouring rows of lanes take the rows of a line in different
   // orders: they then write to different banks.
-  I32 turn = (b.lane() / side.pieces()) % line;
+  I32 turn = (pages.lane / side.pieces()) % line;
   for (auto [number, page] : llvm::enumerate(pages.pages)) {
     Ptr from =
         cache.row(page.max(0), pages.entry, b.block(gpu::Dimension::y)).base +
@@ -238,7 +253,7 @@ void DecodeKernel::loadScales(const CachePointers &cache,
     I32 entry = pages.entry + (part * rows) % pages.rowsOfPage();
     Ptr from = getScales(b, cache, page, entry) + word * 4;
     // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
-    I32 turn = (b.lane() / (rows < 8 ? 2 : 1)) % 4;
+    I32 turn = (pages.lane / (rows < 8 ? 2 : 1)) % 4;
     forRows(b, rows, isCopyLoop(side, mode), [&](I32 row) {
       I32 inFour = (row % 4) ^ turn;
       I32 fourRow = row - row % 4;

@@ -35,6 +35,9 @@ OPTIONS = [BASE] + [
 ] + [
     {**BASE, "pv": pv, "group": 16, "k_dim": dim, "v_dim": dim}
     for pv, dim in (("f8", 64), ("f8", 256), ("f16", 256))
+] + [
+    {**BASE, "pv": pv, "group": group, "k_dim": 256, "v_dim": 256, "page": page}
+    for pv, group, page in (("f16", 16, 8), ("f8", 8, 8), ("f16", 16, 16), ("f16", 8, 32))
 ]
 
 #: All formats and kinds.
