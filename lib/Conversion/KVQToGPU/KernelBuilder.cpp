@@ -305,6 +305,14 @@ I32 KernelBuilder::shuffle(I32 value, I32 source) {
   return {*this, shuffleLanes(*this, value, source, NVVM::ShflKind::idx)};
 }
 
+I32 KernelBuilder::computeAnew(I32 value) {
+  auto move = LLVM::InlineAsmOp::create(
+      *this, getI32Type(), Value(value), "mov.b32 $0, $1;", "=r,r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return {*this, move.getResult(0)};
+}
+
 F32 KernelBuilder::groupSum(F32 value, int64_t width, int64_t stride) {
   for (int64_t mask = stride; mask < width * stride; mask *= 2)
     value = value + shuffleXor(value, mask);

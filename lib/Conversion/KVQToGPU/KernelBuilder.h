@@ -185,6 +185,9 @@ public:
   I32 shuffleXor(I32 value, int64_t mask);
   /// The value of lane `source`.
   I32 shuffle(I32 value, I32 source);
+  /// The value, as LLVM cannot tell: what is made of it is computed here, and
+  /// not before a loop, where it takes a register for as long as that runs.
+  I32 computeAnew(I32 value);
 
   /// The sum or maximum over each group of `width` lanes (a power of two) that
   /// are `stride` apart, in every lane of the group. The order of the sum is

@@ -56,21 +56,24 @@ void DecodeKernel::emit() {
 void DecodeKernel::computeRows(Work work) {
   setUp(work);
   // Of what comes from a shuffle ptxas knows that it is the same in all lanes.
-  I32 warp = b.shuffle(b.warp(), b.i32(0));
-  b.when(warp < 4, [&] { weighAndFinish(work); });
-  if (plan.expandsValues())
+  // Each role has its own, so that no register keeps it through the others.
+  auto getWarp = [&] { return b.shuffle(b.warp(), b.i32(0)); };
+  b.when(getWarp() < 4, [&] { weighAndFinish(work); });
+  if (plan.expandsValues()) {
+    I32 warp = getWarp();
     b.when((warp >= 4) & (warp < 8), [&] {
       if (plan.values == ValueRoute::ExpandedFP8)
         expandByteValues(work);
       else
         expandValues(work);
     });
-  b.when(warp == loadWarp(), [&] { loadTiles(work); });
-  b.when(warp == productWarp(), [&] { issueProducts(work); });
+  }
+  b.when(getWarp() == loadWarp(), [&] { loadTiles(work); });
+  b.when(getWarp() == productWarp(), [&] { issueProducts(work); });
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);
   b.barrier();
-  b.when(warp == productWarp(),
-         [&] { tcgen05::DeallocOp::create(b, tensorMemory); });
+  b.when(getWarp() == productWarp(),
+         [&] { tcgen05::DeallocOp::create(b, loadTensorMemory()); });
 }
 
 void DecodeKernel::forBuffers(I32 count, int64_t buffers,
@@ -100,6 +103,11 @@ Value DecodeKernel::bufferOf(Value region, I32 item) {
   return slice(type.withColumns(columns), columns);
 }
 
+/// The address of what is allocated, from where the instruction has put it.
+I32 DecodeKernel::loadTensorMemory() {
+  return b.shuffle(b.loadI32(shared(plan.shared.tensorMemory)), b.i32(0));
+}
+
 /// Fills shared memory of whole words with zeros, with all threads.
 static void clear(KernelBuilder &b, Ptr from, int64_t bytes, int64_t threads) {
   assert(bytes % 16 == 0);
@@ -126,9 +134,8 @@ void DecodeKernel::setUp(Work work) {
     finished.initialize(1);
     NVVM::FenceMbarrierInitOp::create(b);
   });
-  Ptr slot = shared(plan.shared.tensorMemory);
   b.when(b.warp() == productWarp(), [&] {
-    tcgen05::AllocOp::create(b, slot, ValueRange());
+    tcgen05::AllocOp::create(b, shared(plan.shared.tensorMemory), ValueRange());
     tcgen05::RelinquishOp::create(b);
   });
   // Padding, and weights between which the parities of channels alternate:
@@ -146,7 +153,7 @@ void DecodeKernel::setUp(Work work) {
   fenceForAsyncProxy(b);
   b.barrier();
 
-  tensorMemory = b.shuffle(b.loadI32(slot), b.i32(0));
+  tensorMemory = loadTensorMemory();
   auto region = [&](int64_t columns, Type element, StringRef name) -> Value {
     auto type =
         tcgen05::TMemType::get(b.getContext(), kTileTokens, columns, element);

@@ -92,6 +92,7 @@ private:
 
   void computeRows(Work work);
   void setUp(Work work);
+  I32 loadTensorMemory();
 
   /// Emits `body` for items 0 to `count` - 1 in turn, once for each of
   /// `buffers`: which buffer an item has then is a constant.

@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeKernel.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -45,16 +44,6 @@ struct DecodeKernel::LanePages {
   int64_t rowsOfPage() const { return length / int64_t(pages.size()); }
 };
 
-/// The lane's number, which LLVM cannot tell to be the same for each tile: what
-/// is made of it takes no registers in between.
-static I32 readLane(KernelBuilder &b) {
-  auto read = LLVM::InlineAsmOp::create(
-      b, b.getI32Type(), ValueRange(), "mov.u32 $0, %laneid;", "=r",
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  return {b, read.getResult(0)};
-}
-
 DecodeKernel::LanePages
 DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
   LanePages found;
@@ -62,7 +51,7 @@ DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
   found.length = kTileTokens * side.pieces() / 32;
   // Of many pages the places of all rows would be kept.
   bool hasMany = side.scales() && found.length > 2 * pageSize;
-  found.lane = hasMany ? readLane(b) : b.lane();
+  found.lane = hasMany ? b.computeAnew(b.lane()) : b.lane();
   found.piece = found.lane % side.pieces();
   found.begin = (found.lane / side.pieces()) * found.length;
   found.first = first;

@@ -146,10 +146,12 @@ void DecodeKernel::maskLogits(Work work, I32 tile,
   auto mask = [&] {
     F32 none = b.f32(-std::numeric_limits<double>::infinity());
     I32 token = first + b.thread();
+    // Few tiles come here, but the bounds of all rows would be kept for them.
+    I32 firstRow = b.computeAnew(work.rows.first);
     Pred isThere = (token >= tokens.begin) & (token < tokens.end);
     SmallVector<Value> masked;
     for (auto [row, logit] : llvm::enumerate(logits)) {
-      I32 query = (work.rows.first + int64_t(row)) / group.value;
+      I32 query = (firstRow + int64_t(row)) / group.value;
       I32 position = tokens.length - work.rows.count + query;
       Pred isSeen = isThere;
       if (Pred byOptions = sees(position, token))
