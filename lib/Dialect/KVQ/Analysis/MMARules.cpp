@@ -28,62 +28,89 @@ static constexpr double kF16 = 0.0002, kBF16 = 0.0017, kF8 = 0.026,
 #define KVQ_A100 "A100 data sheet: 312 TFLOP/s dense, 108 SMs, 1.41 GHz"
 #define KVQ_GA10X "GA102 white paper: half of GA100's tensor-core rate per SM"
 #define KVQ_L40S "L40S data sheet: 362 and 733 TFLOP/s dense, 142 SMs, 2.52 GHz"
-#define KVQ_H100 "H100 SXM data sheet: 989 and 1979 TFLOP/s dense, 132 SMs, 1.83 GHz"
-#define KVQ_B200 "B200 data sheet: 2.25, 4.5 and 9 PFLOP/s dense, 148 SMs, 1.85 GHz"
-#define KVQ_GB202 "RTX PRO 6000 data sheet: 2 PFLOP/s FP4 dense, 188 SMs, 2.6 GHz"
+#define KVQ_H100                                                               \
+  "H100 SXM data sheet: 989 and 1979 TFLOP/s dense, 132 SMs, 1.83 GHz"
+#define KVQ_B200                                                               \
+  "B200 data sheet: 2.25, 4.5 and 9 PFLOP/s dense, 148 SMs, 1.85 GHz"
+#define KVQ_GB202                                                              \
+  "RTX PRO 6000 data sheet: 2 PFLOP/s FP4 dense, 188 SMs, 2.6 GHz"
 #define KVQ_MMA "mma.sync.m16n8k16"
 #define KVQ_MMA_F8 "mma.sync.m16n8k32"
 
 /// The two rows that every chip has: 16-bit operands through mma.sync, which
 /// the portable kernel uses. It pads head_dim to whole operands.
 #define KVQ_PORTABLE(CHIP, RATE, SOURCE)                                       \
-  {CHIP,  MMAProducts::Both, MMAUnit::F16,        StoredValues::FitsF16,       \
-   0,     1,                 RATE,                kF16,                        \
-   MMAKernel::Portable,      KVQ_MMA ".f16",      SOURCE},                     \
-  {CHIP,  MMAProducts::Both, MMAUnit::BF16,       StoredValues::FitsBF16,      \
-   0,     1,                 RATE,                kBF16,                       \
-   MMAKernel::Portable,      KVQ_MMA ".bf16",     SOURCE}
+  {CHIP,                                                                       \
+   MMAProducts::Both,                                                          \
+   MMAUnit::F16,                                                               \
+   StoredValues::FitsF16,                                                      \
+   0,                                                                          \
+   1,                                                                          \
+   RATE,                                                                       \
+   kF16,                                                                       \
+   MMAKernel::Portable,                                                        \
+   KVQ_MMA ".f16",                                                             \
+   SOURCE},                                                                    \
+  {                                                                            \
+    CHIP, MMAProducts::Both, MMAUnit::BF16, StoredValues::FitsBF16, 0, 1,      \
+        RATE, kBF16, MMAKernel::Portable, KVQ_MMA ".bf16", SOURCE              \
+  }
 
 /// E4M3 operands, of values that are E4M3 and of NVFP4 folded into E4M3.
 #define KVQ_E4M3(CHIP, RATE, INSTRUCTION, SOURCE)                              \
-  {CHIP,  MMAProducts::Both, MMAUnit::F8,         StoredValues::F8,            \
-   0,     32,                RATE,                kF8,                         \
-   MMAKernel::None,          INSTRUCTION,         SOURCE},                     \
-  {CHIP,  MMAProducts::Both, MMAUnit::F8,         StoredValues::F4ScaledByE4M3,\
-   0,     32,                RATE,                kF8Folded,                   \
-   MMAKernel::None,          INSTRUCTION,         SOURCE}
+  {CHIP,                                                                       \
+   MMAProducts::Both,                                                          \
+   MMAUnit::F8,                                                                \
+   StoredValues::F8,                                                           \
+   0,                                                                          \
+   32,                                                                         \
+   RATE,                                                                       \
+   kF8,                                                                        \
+   MMAKernel::None,                                                            \
+   INSTRUCTION,                                                                \
+   SOURCE},                                                                    \
+  {                                                                            \
+    CHIP, MMAProducts::Both, MMAUnit::F8, StoredValues::F4ScaledByE4M3, 0, 32, \
+        RATE, kF8Folded, MMAKernel::None, INSTRUCTION, SOURCE                  \
+  }
 
 /// FP4 operands with block scales, the float one in terms of the same format.
-#define KVQ_BLOCK_SCALED(CHIP, STORED, TERMS, RATE, ERROR, KERNEL, INSTRUCTION,\
-                         SOURCE)                                               \
-  {CHIP,  MMAProducts::Both, MMAUnit::BlockScaled, STORED,                     \
-   TERMS, 64,                RATE,                 ERROR,                      \
-   KERNEL,                   INSTRUCTION,          SOURCE}
+#define KVQ_BLOCK_SCALED(CHIP, STORED, TERMS, RATE, ERROR, KERNEL,             \
+                         INSTRUCTION, SOURCE)                                  \
+  {CHIP,                                                                       \
+   MMAProducts::Both,                                                          \
+   MMAUnit::BlockScaled,                                                       \
+   STORED,                                                                     \
+   TERMS,                                                                      \
+   64,                                                                         \
+   RATE,                                                                       \
+   ERROR,                                                                      \
+   KERNEL,                                                                     \
+   INSTRUCTION,                                                                \
+   SOURCE}
 
 #define KVQ_NVFP4_TERMS(CHIP, RATE, KERNEL, INSTRUCTION, SOURCE)               \
   KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 1, RATE, 0.10, KERNEL,  \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 2, RATE, 0.010, KERNEL, \
-                   INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 3, RATE, 0.001, KERNEL, \
-                   INSTRUCTION, SOURCE)
+      KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 2, RATE, 0.010,     \
+                       KERNEL, INSTRUCTION, SOURCE),                           \
+      KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE4M3, 3, RATE, 0.001,     \
+                       KERNEL, INSTRUCTION, SOURCE)
 
 #define KVQ_MXFP4_TERMS(CHIP, RATE, KERNEL, INSTRUCTION, SOURCE)               \
   KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 1, RATE, 0.12, KERNEL,  \
                    INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 2, RATE, 0.015, KERNEL, \
-                   INSTRUCTION, SOURCE),                                       \
-  KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 3, RATE, 0.002, KERNEL, \
-                   INSTRUCTION, SOURCE)
+      KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 2, RATE, 0.015,     \
+                       KERNEL, INSTRUCTION, SOURCE),                           \
+      KVQ_BLOCK_SCALED(CHIP, StoredValues::F4ScaledByE8M0, 3, RATE, 0.002,     \
+                       KERNEL, INSTRUCTION, SOURCE)
 
 /// What the kernel for sm_100a multiplies by tcgen05 without block scales. It
-/// has as many terms of the queries as keep the error, which are columns that an
-/// instruction has anyway.
+/// has as many terms of the queries as keep the error, which are columns that
+/// an instruction has anyway.
 #define KVQ_TCGEN05(PRODUCTS, UNIT, STORED, RATE, ERROR, INSTRUCTION, SOURCE)  \
-  {"sm_100a",   MMAProducts::PRODUCTS, MMAUnit::UNIT,                          \
-   STORED,      0,                     64,                                     \
-   RATE,        ERROR,                 MMAKernel::Blackwell,                   \
-   INSTRUCTION, SOURCE}
+  {"sm_100a", MMAProducts::PRODUCTS, MMAUnit::UNIT, STORED, 0, 64, RATE,       \
+   ERROR,     MMAKernel::Blackwell,  INSTRUCTION,   SOURCE}
 
 /// Values that it expands to bf16; f16 takes all that fit.
 static constexpr StoredValues kExpandsToBF16 =
@@ -175,17 +202,16 @@ StoredValues kvq::classifyFormat(KVFormatInterface format) {
 }
 
 bool kvq::isApplicable(const MMARule &rule, const MMARequest &request) {
-  MMAProducts product = request.product == MMAProduct::QK ? MMAProducts::QK
-                                                          : MMAProducts::PV;
+  MMAProducts product =
+      request.product == MMAProduct::QK ? MMAProducts::QK : MMAProducts::PV;
   if ((rule.products & product) == MMAProducts(0) ||
       (rule.stored & classifyFormat(request.format)) == StoredValues::None ||
       request.headDim % rule.headDimMultiple != 0)
     return false;
   if (rule.unit != MMAUnit::BlockScaled)
     return true;
-  BlockAxis contraction = request.product == MMAProduct::QK
-                              ? BlockAxis::HeadDim
-                              : BlockAxis::Token;
+  BlockAxis contraction =
+      request.product == MMAProduct::QK ? BlockAxis::HeadDim : BlockAxis::Token;
   return request.format.getBlockAxis() == contraction;
 }
 

@@ -94,8 +94,8 @@ struct MMARule {
   llvm::StringLiteral source;
 };
 
-/// The whole table. Rows of a chip stand together. Of two that cost the same and
-/// add the same error the first one is chosen.
+/// The whole table. Rows of a chip stand together. Of two that cost the same
+/// and add the same error the first one is chosen.
 llvm::ArrayRef<MMARule> getMMARules();
 
 /// Returns the chips of the table, each once.
