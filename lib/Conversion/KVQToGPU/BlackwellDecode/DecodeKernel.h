@@ -91,6 +91,7 @@ private:
   };
 
   void computeRows(Work work);
+  bool claimsRegisters() const;
   void setUp(Work work);
   I32 loadTensorMemory();
 
