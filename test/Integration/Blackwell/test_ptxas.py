@@ -19,7 +19,7 @@ from assembler import run_ptxas
 from choice_cases import BASE, OPTIONS, module, name
 from decode_case import DecodeCase
 from decode_domains import is_native
-from test_native_decode import CASES as GENERATED
+from native_cases import CASES as GENERATED
 
 COMPILE = os.path.join(os.environ["KVQ_BUILD_DIR"], "bin", "kvq-compile")
 REGISTERS = 65536
