@@ -62,12 +62,20 @@ Items::Items(KernelLaunch &kernel, ArrayRef<Size> sizes)
     : kernel(&kernel), sizes(sizes) {}
 
 void Items::forEach(function_ref<void(ArrayRef<I32>)> body) const {
+  choose({}, [&](ArrayRef<I32> indices) {
+    body(indices);
+    return Values();
+  });
+}
+
+Values Items::choose(ValueRange others,
+                     function_ref<Values(ArrayRef<I32>)> body) const {
   KernelBuilder &b = kernel->body();
   I32 item = b.block() * threads + b.thread();
   I32 count = b.i32(1);
   for (const Size &size : sizes)
     count = count * size.value;
-  b.when(item.isBelow(count), [&] {
+  return chooseOr(b, item.isBelow(count), others, [&] {
     SmallVector<I32> indices(sizes.size());
     I32 rest = item;
     for (size_t i = sizes.size(); i-- > 1;) {
@@ -76,7 +84,7 @@ void Items::forEach(function_ref<void(ArrayRef<I32>)> body) const {
     }
     if (!indices.empty())
       indices[0] = rest;
-    body(indices);
+    return body(indices);
   });
 }
 
@@ -85,6 +93,15 @@ void Items::launch() const {
   for (const Size &size : sizes)
     count = count * size.formula;
   kernel->launch(threads, count.ceilDiv(threads));
+}
+
+Values kvq::kernel::chooseOr(KernelBuilder &b, Pred condition,
+                             ValueRange others, function_ref<Values()> then) {
+  if (!others.empty())
+    return b.choose(condition, others.getTypes(), then,
+                    [&] { return llvm::to_vector(others); });
+  b.when(condition, [&] { then(); });
+  return {};
 }
 
 Size kvq::kernel::getChunks(KernelLaunch &kernel, Size size, int64_t chunk) {

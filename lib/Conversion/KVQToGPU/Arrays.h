@@ -9,6 +9,8 @@
 
 namespace kvq::kernel {
 
+using Values = llvm::SmallVector<mlir::Value>;
+
 /// A memref of any rank and strides as a parameter of a kernel. To be made at
 /// the top of the kernel.
 class Array {
@@ -53,6 +55,11 @@ public:
   /// in each of the sizes.
   void forEach(llvm::function_ref<void(llvm::ArrayRef<I32>)> body) const;
 
+  /// The same with values that the body returns; those of threads without an
+  /// item are `others`.
+  Values choose(mlir::ValueRange others,
+                llvm::function_ref<Values(llvm::ArrayRef<I32>)> body) const;
+
   /// Launches enough blocks.
   void launch() const;
 
@@ -63,6 +70,11 @@ private:
   KernelLaunch *kernel;
   llvm::SmallVector<Size> sizes;
 };
+
+/// What `then` returns where `condition` is true, `others` elsewhere. There may
+/// be no values.
+Values chooseOr(KernelBuilder &b, Pred condition, mlir::ValueRange others,
+                llvm::function_ref<Values()> then);
 
 /// The number of chunks of `chunk` elements that cover a size.
 Size getChunks(KernelLaunch &kernel, Size size, int64_t chunk);

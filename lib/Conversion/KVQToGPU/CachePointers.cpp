@@ -41,10 +41,14 @@ CachePointers::CachePointers(KernelLaunch &kernel, OpBuilder &host,
             host.createOrFold<CacheGlobalScaleOp>(loc, scaleType, cache),
             globalScale, none, Access::Read);
 
+  isAligned = areRowsAligned(chunk);
+}
+
+Pred CachePointers::areRowsAligned(int64_t count) const {
   SmallVector<I64> addresses(dataStrides);
   addresses.push_back(dataPointer.address());
-  isAligned = kernel.body().areMultiples(
-      addresses, getAccessBytes(getFormat().getElementType(), chunk));
+  return kernel->body().areMultiples(
+      addresses, getAccessBytes(getFormat().getElementType(), count));
 }
 
 F32 CachePointers::loadGlobalScale() const {

@@ -42,6 +42,8 @@ public:
 
   /// Whether chunks of all rows lie at multiples of their access width.
   Pred areRowsAligned() const { return isAligned; }
+  /// The same for chunks of `count` elements.
+  Pred areRowsAligned(int64_t count) const;
 
   /// The address of the scale at (`row`, `column`) of the scale matrix of a
   /// page and head, as the scale layout places it. With blocks along head_dim

@@ -1,7 +1,8 @@
 //===- QuantizeAppend.cpp - The kernel of kvq.quantize_append -------------===//
 //
 // A thread encodes one block of a row and head, or 16 elements of a format
-// without blocks. Where a kernel does both sides of a layer, a block of threads
+// without blocks. Where those are 8 bytes, every other thread stores them with
+// the next one's. Where a kernel does both sides of a layer, a block of threads
 // works on one of them.
 //
 //===----------------------------------------------------------------------===//
@@ -10,6 +11,7 @@
 #include "Kernels.h"
 #include "RotatedRows.h"
 #include "RowPlaces.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -33,10 +35,19 @@ public:
 
   /// What there is for each thread.
   Items getItems() const;
-  void emit(const RowPlaces &places, ArrayRef<I32> item) const;
+  void emit(const RowPlaces &places) const;
 
 private:
-  void store(I32 page, I32 token, ArrayRef<I32> item, F32 globalScale) const;
+  /// Whether lanes 2i and 2i + 1 of a warp have pieces of 8 bytes that lie side
+  /// by side in a head.
+  bool isPaired() const;
+  /// Both return what is left for pairs to store together, when all lanes of
+  /// the warp are there again: whether this lane stores, where, and its words.
+  /// No values for pieces without a pair.
+  Values emitPiece(const RowPlaces &places, ArrayRef<I32> item,
+                   ValueRange nothing) const;
+  Values store(I32 page, I32 token, ArrayRef<I32> item, F32 globalScale) const;
+  void storePair(ValueRange rest) const;
 
   KernelLaunch &kernel;
   KernelBuilder &b;
@@ -76,33 +87,75 @@ Items AppendSide::getItems() const {
   return Items(kernel, {rows(), fixed(type.getNumHeads()), fixed(pieces)});
 }
 
-void AppendSide::store(I32 page, I32 token, ArrayRef<I32> item,
-                       F32 globalScale) const {
+bool AppendSide::isPaired() const {
+  int64_t bits = chunk * format.getElementType().getWidth();
+  return bits == 64 && type.getHeadDim() % (2 * chunk) == 0;
+}
+
+Values AppendSide::store(I32 page, I32 token, ArrayRef<I32> item,
+                         F32 globalScale) const {
   I32 row = item[0], head = item[1], piece = item[2];
   StoredBlock block =
       quantizeBlock(b, format, fourOverSix,
                     input.load(row, head, piece * chunk), globalScale);
-  storeElements(b, block.words, cache.row(page, token, head), piece * chunk);
   if (block.scale)
     b.storeBits(block.scale, cache.scale(page, head, token, piece),
                 format.getScaleType().getWidth());
+  Row to = cache.row(page, token, head);
+  if (!isPaired()) {
+    storeElements(b, block.words, to, piece * chunk);
+    return {};
+  }
+  // Where 16 bytes are not aligned, each lane stores its own.
+  Values rest = b.choose(
+      cache.areRowsAligned(2 * chunk), b.getI1Type(),
+      [&] { return Values{(piece & 1) == 0}; },
+      [&] {
+        storeElements(b, block.words, to, piece * chunk);
+        return Values{b.pred(false)};
+      });
+  rest.push_back(to.base + piece * 8);
+  rest.append(block.words.begin(), block.words.end());
+  return rest;
 }
 
-void AppendSide::emit(const RowPlaces &places, ArrayRef<I32> item) const {
-  places.whenPlaced(item[0], cache.pages(), [&](I32 page, I32 token) {
+Values AppendSide::emitPiece(const RowPlaces &places, ArrayRef<I32> item,
+                             ValueRange nothing) const {
+  auto emit = [&](I32 page, I32 token) {
     F32 globalScale = cache.loadGlobalScale();
     if (!globalScale)
       return store(page, token, item, globalScale);
     // A scale that is zero, negative, infinite or NaN.
     I32 bits = globalScale.bits();
     Pred isGood = (bits > 0) & (bits < 0x7f800000);
-    b.when(
-        isGood, [&] { store(page, token, item, globalScale); },
-        [&] {
-          b.fail(KVQ_RUNTIME_GLOBAL_SCALE, b.i64(0), bits.extendUnsigned(),
-                 b.i64(0));
-        });
+    b.when(isGood.negate(), [&] {
+      b.fail(KVQ_RUNTIME_GLOBAL_SCALE, b.i64(0), bits.extendUnsigned(),
+             b.i64(0));
+    });
+    return chooseOr(b, isGood, nothing,
+                    [&] { return store(page, token, item, globalScale); });
+  };
+  return places.choosePlaced(item[0], cache.pages(), nothing, emit);
+}
+
+void AppendSide::emit(const RowPlaces &places) const {
+  Values nothing;
+  if (isPaired()) {
+    Value nowhere = LLVM::ZeroOp::create(b, Value(cache.data()).getType());
+    nothing = {b.pred(false), nowhere, b.i32(0), b.i32(0)};
+  }
+  Values rest = getItems().choose(nothing, [&](ArrayRef<I32> item) {
+    return emitPiece(places, item, nothing);
   });
+  if (isPaired())
+    storePair(rest);
+}
+
+void AppendSide::storePair(ValueRange rest) const {
+  SmallVector<I32> words{{b, rest[2]}, {b, rest[3]}};
+  for (int64_t i = 0; i < 2; ++i)
+    words.push_back(b.shuffleXor(words[i], 1));
+  b.when({b, rest[0]}, [&] { b.storeWords(words, {b, rest[1]}); });
 }
 
 /// A rotation needs more than the 48 registers that ptxas gives threads so that
@@ -119,9 +172,8 @@ void kvq::kernel::emitKernel(QuantizeAppendOp op, OpBuilder &host,
   setRegisters(kernel, op);
   AppendSide side(kernel, host, "", op);
   RowPlaces places(kernel, op, op.getCache().getType());
-  Items items = side.getItems();
-  items.forEach([&](ArrayRef<I32> item) { side.emit(places, item); });
-  items.launch();
+  side.emit(places);
+  side.getItems().launch();
 }
 
 void kvq::kernel::emitKernel(QuantizeAppendOp first, QuantizeAppendOp second,
@@ -136,13 +188,9 @@ void kvq::kernel::emitKernel(QuantizeAppendOp first, QuantizeAppendOp second,
   AppendSide keys(kernel, host, "key_", first);
   AppendSide values(kernel, host, "value_", second);
   RowPlaces places(kernel, first, first.getCache().getType());
-  auto emit = [&](const AppendSide &side) {
-    side.getItems().forEach(
-        [&](ArrayRef<I32> item) { side.emit(places, item); });
-  };
   b.when(
-      b.block(gpu::Dimension::y) == 0, [&] { emit(keys); },
-      [&] { emit(values); });
+      b.block(gpu::Dimension::y) == 0, [&] { keys.emit(places); },
+      [&] { values.emit(places); });
   AffineExpr threads = keys.rows().formula * std::max(keys.getThreadsOfRow(),
                                                       values.getThreadsOfRow());
   kernel.launch(Items::threads, threads.ceilDiv(Items::threads),

@@ -51,30 +51,39 @@ RowPlaces::RowPlaces(KernelLaunch &kernel, PagedBatchOpInterface op,
 
 void RowPlaces::whenPlaced(I32 row, I32 pages,
                            function_ref<void(I32 page, I32 token)> body) const {
+  choosePlaced(row, pages, {}, [&](I32 page, I32 token) {
+    body(page, token);
+    return Values();
+  });
+}
+
+Values
+RowPlaces::choosePlaced(I32 row, I32 pages, ValueRange others,
+                        function_ref<Values(I32 page, I32 token)> body) const {
   KernelBuilder &b = kernel->body();
   if (slots) {
     I64 slot = b.loadIndex(slots->element(row),
                            slots->getType().getElementTypeBitWidth());
-    b.when(slot >= 0, [&] {
+    return chooseOr(b, slot >= 0, others, [&] {
       I64 limit = pages.extend() * pageSize;
       Pred good = b.checkRange(KVQ_RUNTIME_SLOT, row.extend(), slot, limit);
-      b.when(good, [&] {
-        body((slot / pageSize).truncate(), (slot % pageSize).truncate());
+      return chooseOr(b, good, others, [&] {
+        return body((slot / pageSize).truncate(), (slot % pageSize).truncate());
       });
     });
-    return;
   }
   I32 position = b.loadI32(positions->element(row));
-  b.when(position >= 0, [&] {
+  return chooseOr(b, position >= 0, others, [&] {
     I32 sequence = batchIndices ? b.loadI32(batchIndices->element(row)) : row;
     I64 index = row.extend();
     Pred good = b.checkRange(KVQ_RUNTIME_BATCH_INDEX, index, sequence.extend(),
                              blockTable->sequences().value.extend()) &
                 b.checkRange(KVQ_RUNTIME_POSITION, index, position.extend(),
                              blockTable->capacity());
-    b.when(good, [&] {
-      blockTable->whenPage(sequence, position, pages,
-                           [&](I32 page) { body(page, position % pageSize); });
+    return chooseOr(b, good, others, [&] {
+      I32 page = blockTable->loadPage(sequence, position, pages);
+      return chooseOr(b, page >= 0, others,
+                      [&] { return body(page, position % pageSize); });
     });
   });
 }

@@ -46,6 +46,11 @@ public:
   void whenPlaced(I32 row, I32 pages,
                   llvm::function_ref<void(I32 page, I32 token)> body) const;
 
+  /// The same with values that the body returns; `others` where it is skipped.
+  Values
+  choosePlaced(I32 row, I32 pages, mlir::ValueRange others,
+               llvm::function_ref<Values(I32 page, I32 token)> body) const;
+
 private:
   KernelLaunch *kernel;
   int64_t pageSize;

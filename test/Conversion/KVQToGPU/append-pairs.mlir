@@ -13,6 +13,12 @@
 // CHECK-SAME: name = "key_input"
 // CHECK-SAME: name = "key_cos"
 // CHECK-SAME: name = "value_input"
+// Two blocks are stored together: on each side all lanes of a warp shuffle.
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr<1>
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr<1>
+// CHECK-NOT: nvvm.shfl
 // CHECK-NOT: gpu.func
 // CHECK-LABEL: func.func @layer
 // CHECK: gpu.launch_func @kvq_kernels::@[[NAME]]

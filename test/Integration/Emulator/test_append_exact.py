@@ -54,8 +54,8 @@ def blocks_of_all_values(x, g):
     return np.concatenate(blocks).view(dtype), list(firsts)
 
 
-def make_kernel(x, directory, rope=False):
-    pool = Pool(("nvfp4", PAGE, 1, DIM, "NHD", "linear", False, x))
+def make_kernel(x, directory, rope=False, strided=False):
+    pool = Pool(("nvfp4", PAGE, 1, DIM, "NHD", "linear", strided, x))
     table = f"memref<?x{DIM // 2}xf32>"
     type = f"memref<?x1x{DIM}x{x}>"
     arguments = [f"%x: {type}", "%slots: memref<?xi32>"]
@@ -98,8 +98,8 @@ def test_all_values(x, g, tmp_path):
 
 #: Warp instructions on global memory of a warp, in which each thread has a block:
 #: its slot and the global scale; 16 bytes of the row and of tables of f32 at a
-#: time, with those of the other halves of pairs; and the 8 bytes of codes and the
-#: scale of the block.
+#: time, with those of the other halves of pairs; and the codes and the scale of the
+#: block. Every other thread stores codes, 16 bytes, where data is aligned to that.
 ACCESSES = {
     ("f16", False): 2 + 2 + 2,
     ("bf16", False): 2 + 2 + 2,
@@ -109,9 +109,10 @@ ACCESSES = {
 }
 
 
-@pytest.mark.parametrize("x, rope", ACCESSES)
-def test_accesses(x, rope, tmp_path):
-    pool, kernel = make_kernel(x, tmp_path, rope)
+@pytest.mark.parametrize("x, rope, strided", [
+    *((*key, False) for key in ACCESSES), ("f16", False, 8)])
+def test_accesses(x, rope, strided, tmp_path):
+    pool, kernel = make_kernel(x, tmp_path, rope, strided)
     random = np.random.default_rng(1)
     rows = programs.padded((64, 1, DIM), programs.DTYPES[x], 0)[0]
     rows[...] = random.standard_normal(rows.shape)
@@ -124,7 +125,10 @@ def test_accesses(x, rope, tmp_path):
     REPORT.seek(0)
     counters = json.loads(REPORT.readlines()[-1])["report"]["counters"]
     warps = 64 * DIM // BLOCK // 32
-    assert counters["warpInstructions"]["global"] == warps * ACCESSES[x, rope]
+    accesses = ACCESSES[x, rope]
+    assert counters["warpInstructions"]["global"] == warps * accesses
+    idle = 0 if strided else 16
+    assert counters["threadInstructions"]["global"] == warps * (32 * accesses - idle)
 
 
 def test_instructions(tmp_path):

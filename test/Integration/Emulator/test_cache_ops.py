@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 import device
 import programs
-from pools import (CASES, POISON, Pool, check_error, clone, compare, compile_op,
+from pools import (CASES, CHIPS, POISON, Pool, check_error, clone, compare, compile_op,
                    in_turns)
 from oracle import cache as caches, formats
 
@@ -96,6 +96,38 @@ def test_append(case, how, chip, tmp_path):
             compare(target, expected)
             check_error(word, *(error if wrong else (0, 0, 0, 0)))
             word[:] = 0
+
+
+#: head_dims of an even number of blocks, which threads store in pairs where data lies at
+#: multiples of 16 bytes, but not where it lies at those of 8, and of an odd number.
+BLOCKS = [(dim, strided) for dim in (32, 64, 128, 256) for strided in (False, 8)]
+BLOCKS += [(dim, False) for dim in (16, 48, 80)]
+
+
+@pytest.mark.parametrize("dim, strided, chip", [
+    (*case, CHIPS[i % len(CHIPS)]) for i, case in enumerate(BLOCKS)])
+def test_blocks(dim, strided, chip, tmp_path):
+    """Rows that end within warps, padding among them."""
+    pool = Pool(("nvfp4", 4, 3, dim, "NHD", "linear", strided, "f16"))
+    random, four = np.random.default_rng(dim), dim in (64, 128)
+    cache, rows = pool.cache, 13
+    slots = random.permutation(cache.pages * cache.page)[:rows].astype(np.int32)
+    slots[[0, 4, 5, 9]] = -1
+    x = programs.values(random, (rows, cache.heads, cache.head_dim), "f16")
+    x_type = f"memref<?x{cache.heads}x{cache.head_dim}xf16>"
+    kernel = compile_op(
+        {"k": pool}, [f"%x: {x_type}", "%s: memref<?xi32>"],
+        f"kvq.quantize_append ins(%x : {x_type}) into(%k : "
+        f"{programs.cache_type(cache)}) slot_mapping(%s : memref<?xi32>)"
+        + (" {four_over_six}" if four else ""), chip, tmp_path)
+    expected, word = clone(pool), np.zeros(4, np.int64)
+    data, scales = formats.quantize(cache.fmt, programs.widen(x), pool.g, four)
+    caches.append(expected.cache, data, scales, slots)
+    with device.registered(x, slots, word, *pool.arrays()):
+        kernel.launch({"input": x, "slot_mapping": slots, **pool.operands("cache_")},
+                      error_word=word)
+    compare(pool, expected)
+    check_error(word, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("chip", ("sm_80", "sm_100a"))

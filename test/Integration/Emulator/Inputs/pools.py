@@ -44,7 +44,9 @@ POISON = 0xA5
 
 
 class Pool:
-    """A cache of six pages with the arrays that hold its bytes."""
+    """A cache of six pages with the arrays that hold its bytes. Where it is strided
+    data lies at multiples of `strided` bytes, if that is a number, else of no more
+    than the elements need."""
 
     def __init__(self, case, random=None):
         (fmt, page, heads, dim, kv_layout, scale_layout, strided,
@@ -54,14 +56,14 @@ class Pool:
 
         def make(width, step):
             # Gaps after rows, and a start that is a multiple of no more than
-            # the elements need.
+            # the step.
             offset, gap = (step, 2 * step) if strided else (0, 0)
             return programs.padded((6, *shape, width), np.uint8, POISON, offset,
                                    gap)
 
         self.strided = strided
-        self.data, self.data_all = make(fmt.data_bytes(dim),
-                                        max(1, fmt.bits // 8))
+        self.data, self.data_all = make(
+            fmt.data_bytes(dim), max(1, fmt.bits // 8, int(strided)))
         self.scales = self.scales_all = None
         if fmt.block:
             self.scales, self.scales_all = make(fmt.num_scales(dim), 1)
