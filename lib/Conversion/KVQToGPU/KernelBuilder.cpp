@@ -55,12 +55,37 @@ I32 KernelBuilder::block(gpu::Dimension dimension) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+static scf::ForOp makeLoop(KernelBuilder &b, I32 begin, I32 end, int64_t step,
+                           function_ref<void(I32)> body) {
+  auto loop =
+      scf::ForOp::create(b, Value(begin), Value(end), Value(b.i32(step)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body({b, loop.getInductionVar()});
+  return loop;
+}
+
 void KernelBuilder::loop(I32 begin, I32 end, int64_t step,
                          function_ref<void(I32)> body) {
-  carry(begin, end, step, {}, [&](I32 i, ValueRange) {
-    body(i);
-    return SmallVector<Value>();
-  });
+  makeLoop(*this, begin, end, step, body);
+}
+
+void KernelBuilder::keptLoop(I32 begin, I32 end, int64_t step,
+                             function_ref<void(I32)> body) {
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      getContext(), /*disable=*/getBoolAttr(true), /*count=*/{},
+      /*runtimeDisable=*/{}, /*full=*/{}, /*followupUnrolled=*/{},
+      /*followupRemainder=*/{}, /*followupAll=*/{});
+  auto annotation = LLVM::LoopAnnotationAttr::get(
+      getContext(), /*disableNonforced=*/{}, /*vectorize=*/{},
+      /*interleave=*/{}, unroll, /*unrollAndJam=*/{}, /*licm=*/{},
+      /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{}, /*unswitch=*/{},
+      /*mustProgress=*/{}, /*isVectorized=*/{}, /*startLoc=*/{}, /*endLoc=*/{},
+      /*parallelAccesses=*/{});
+  // Lowered to branches, loops pass on attributes of LLVM by name: this one is
+  // the branch's own.
+  makeLoop(*this, begin, end, step, body)
+      ->setAttr("loop_annotation", annotation);
 }
 
 SmallVector<Value>

@@ -82,6 +82,10 @@ public:
   void loop(I32 begin, I32 end, int64_t step,
             llvm::function_ref<void(I32)> body);
 
+  /// The same, and neither LLVM nor ptxas unrolls it.
+  void keptLoop(I32 begin, I32 end, int64_t step,
+                llvm::function_ref<void(I32)> body);
+
   /// The same with values that the body passes on to the next iteration.
   /// Returns the last ones.
   llvm::SmallVector<mlir::Value> carry(

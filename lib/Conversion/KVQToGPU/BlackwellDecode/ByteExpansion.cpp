@@ -30,8 +30,15 @@ using namespace mlir;
 using namespace kvq;
 using namespace kvq::kernel;
 
-/// Tokens that one ldmatrix reads, and that one store takes at most.
-static constexpr int64_t kTokensOfLoad = 16, kTokensOfStore = 64;
+/// Tokens that one ldmatrix reads.
+static constexpr int64_t kTokensOfLoad = 16;
+
+/// Tokens that one store takes. Those of bf16 are fewer: they come from f32,
+/// which take registers, too.
+static int64_t getTokensOfStore(const DecodePlan &plan) {
+  return std::min<int64_t>(plan.weightType.isBF16() ? 32 : 64,
+                           plan.groupTokens());
+}
 
 /// Converts a word of four E4M3 to two words of f16 or bf16, which hold all of
 /// them.
@@ -48,19 +55,21 @@ static std::array<I32, 2> convert(KernelBuilder &b, FloatType type, I32 word) {
   return converted;
 }
 
-/// Expands up to kTokensOfStore tokens of the warp's group, from `first` on.
+/// Expands so many tokens of the warp's group as a store takes, from `first`
+/// on.
 void DecodeKernel::expandByteTokens(I32 tile, I32 warp, int64_t first) {
-  int64_t tokens = std::min(kTokensOfStore, plan.groupTokens());
+  int64_t tokens = getTokensOfStore(plan);
   int64_t warpsOfGroup = 4 / plan.groups();
   I32 firstRow = (warp / warpsOfGroup) * plan.groupTokens() + first;
   I32 bytes = (warp % warpsOfGroup) * 64;
   I32 lane = b.lane(), matrix = lane / 8;
-  // Of the two halves of the lanes, in the order of the store's registers.
-  SmallVector<Value> words[2];
-  for (int64_t at = 0; at < tokens; at += kTokensOfLoad) {
-    I32 row = firstRow + (matrix % 2) * 8 + lane % 8 + at;
-    I32 line = row / plan.v.rowsOfLine();
-    for (int64_t half = 0; half < 2; ++half) {
+  Value to = bufferOf(valueRegion, tile);
+  // One half of the lanes after the other: registers hold the words of one.
+  for (int64_t half = 0; half < 2; ++half) {
+    SmallVector<Value> words;
+    for (int64_t at = 0; at < tokens; at += kTokensOfLoad) {
+      I32 row = firstRow + (matrix % 2) * 8 + lane % 8 + at;
+      I32 line = row / plan.v.rowsOfLine();
       I32 piece = bytes / 16 + matrix / 2 + 2 * half;
       I32 inPanel = (piece ^ line) % plan.v.pieces();
       Ptr from = stage(tile) + plan.shared.v +
@@ -80,21 +89,18 @@ void DecodeKernel::expandByteTokens(I32 tile, I32 warp, int64_t first) {
           I32 word(b, LLVM::ExtractValueOp::create(
                           b, loaded, ArrayRef<int64_t>{2 * j + x}));
           for (I32 pair : convert(b, plan.weightType, word))
-            words[half].push_back(pair);
+            words.push_back(pair);
         }
     }
-  }
-  if (first + tokens == plan.groupTokens())
-    consumed.arrive(tile);
-  // The buffer was read by the output of an earlier tile.
-  if (first == 0) {
-    accumulated.waitBefore(tile);
-    tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
-  }
-  Value to = bufferOf(valueRegion, tile);
-  for (int64_t half = 0; half < 2; ++half) {
-    auto type = VectorType::get(words[half].size(), b.getI32Type());
-    Value registers = vector::FromElementsOp::create(b, type, words[half]);
+    if (half == 1 && first + tokens == plan.groupTokens())
+      consumed.arrive(tile);
+    // The buffer was read by the output of an earlier tile.
+    if (half == 0 && first == 0) {
+      accumulated.waitBefore(tile);
+      tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
+    }
+    auto type = VectorType::get(words.size(), b.getI32Type());
+    Value registers = vector::FromElementsOp::create(b, type, words);
     tcgen05::StoreOp::create(b, tcgen05::AccessShape::S16x256b, registers, to,
                              OpFoldResult(b.getIndexAttr(2 * first)),
                              Value(warp), 16 * half);
@@ -105,7 +111,8 @@ void DecodeKernel::expandByteValues(Work work) {
   I32 warp = b.warp() - 4;
   forBuffers(work.count, plan.stages, [&](I32 tile) {
     filled.wait(tile);
-    for (int64_t first = 0; first < plan.groupTokens(); first += kTokensOfStore)
+    for (int64_t first = 0; first < plan.groupTokens();
+         first += getTokensOfStore(plan))
       expandByteTokens(tile, warp, first);
     tcgen05::WaitOp::create(b, tcgen05::WaitKind::Store);
     tcgen05::FenceOp::create(b, tcgen05::FenceKind::Before);

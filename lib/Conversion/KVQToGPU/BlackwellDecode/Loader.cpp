@@ -50,7 +50,7 @@ DecodeKernel::findPages(Work work, const PackedRows &side, I32 first) {
   int64_t pageSize = k.getType().getPageSize();
   found.length = kTileTokens * side.pieces() / 32;
   // Of many pages the places of all rows would be kept.
-  bool hasMany = side.scales() && found.length > 2 * pageSize;
+  bool hasMany = found.length > 2 * pageSize;
   found.lane = hasMany ? b.computeAnew(b.lane()) : b.lane();
   found.piece = found.lane % side.pieces();
   found.begin = (found.lane / side.pieces()) * found.length;
@@ -88,7 +88,7 @@ static void copyAsync(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
 /// The same for addresses of any alignment.
 static void copyBytes(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
                       Pred isRead) {
-  b.loop(b.i32(0), b.i32(bytes), 1, [&](I32 i) {
+  b.keptLoop(b.i32(0), b.i32(bytes), 1, [&](I32 i) {
     auto load = [&]() -> SmallVector<Value> {
       return {b.load(from + i, b.getI8Type())};
     };
@@ -99,14 +99,13 @@ static void copyBytes(KernelBuilder &b, Ptr to, Ptr from, int64_t bytes,
   });
 }
 
-/// Emits `copyRow` for rows 0 to `rows` - 1: in a loop where it is a loop
-/// itself.
-static void forRows(KernelBuilder &b, int64_t rows, bool isLoop,
-                    function_ref<void(I32)> copyRow) {
+/// Emits `copy` for 0 to `count` - 1: once for each, or in a loop.
+static void forEach(KernelBuilder &b, int64_t count, bool isLoop,
+                    function_ref<void(I32)> copy) {
   if (isLoop)
-    return b.loop(b.i32(0), b.i32(rows), 1, copyRow);
-  for (int64_t row = 0; row < rows; ++row)
-    copyRow(b.i32(row));
+    return b.keptLoop(b.i32(0), b.i32(count), 1, copy);
+  for (int64_t i = 0; i < count; ++i)
+    copy(b.i32(i));
 }
 
 /// Whether the copies of rows are a loop: of wide rows that are not dense the
@@ -151,9 +150,9 @@ Pred DecodeKernel::isDense(const CachePointers &cache, const PackedRows &side) {
 void DecodeKernel::loadData(const CachePointers &cache, const PackedRows &side,
                             const LanePages &pages, TokenRange tokens, Ptr to,
                             CopyMode mode) {
-  if (side.panels() == 1)
-    return loadPanel(cache, side, pages, tokens, b.i32(0), to, mode);
-  b.loop(b.i32(0), b.i32(side.panels()), 1, [&](I32 panel) {
+  // The addresses of the rows of two panels have room in registers.
+  bool isLoop = side.panels() > (mode == CopyMode::Dense ? 2 : 1);
+  forEach(b, side.panels(), isLoop, [&](I32 panel) {
     loadPanel(cache, side, pages, tokens, panel, to + panel * side.panelSize(),
               mode);
   });
@@ -174,7 +173,7 @@ void DecodeKernel::loadPanel(const CachePointers &cache, const PackedRows &side,
         cache.row(page.max(0), pages.entry, b.block(gpu::Dimension::y)).base +
         (pages.piece * 16 + panel * side.panelBytes());
     int64_t rows = pages.rowsOfPage();
-    forRows(b, rows, isCopyLoop(side, mode), [&](I32 row) {
+    forEach(b, rows, isCopyLoop(side, mode), [&](I32 row) {
       // The lane's part of the addresses stands apart: what is constant becomes
       // the offset of the instruction. Pages begin where the swizzle does.
       I32 inLine = (row % line) ^ turn;
@@ -243,7 +242,7 @@ void DecodeKernel::loadScales(const CachePointers &cache,
     Ptr from = getScales(b, cache, page, entry) + word * 4;
     // Lanes that copy the same rows, or those 8 apart, would meet in a bank.
     I32 turn = (pages.lane / (rows < 8 ? 2 : 1)) % 4;
-    forRows(b, rows, isCopyLoop(side, mode), [&](I32 row) {
+    forEach(b, rows, isCopyLoop(side, mode), [&](I32 row) {
       I32 inFour = (row % 4) ^ turn;
       I32 fourRow = row - row % 4;
       I32 lanePart = pages.begin + firstRow + inFour;
@@ -310,7 +309,7 @@ void DecodeKernel::loadQuads(const LanePages &pages, TokenRange tokens, Ptr to,
   I32 first = pages.first + pages.begin + firstRow;
   Pred isRead =
       (page >= 0) & (first + 3 >= tokens.begin) & (first < tokens.end);
-  forRows(b, 4, mode == CopyMode::Unaligned, [&](I32 row) {
+  forEach(b, 4, mode == CopyMode::Unaligned, [&](I32 row) {
     Ptr at = to + (b.lane() * 4 + row) * bytes;
     Ptr source = from + row.extend() * stride;
     if (mode == CopyMode::Unaligned)

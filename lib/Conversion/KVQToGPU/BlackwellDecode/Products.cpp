@@ -54,8 +54,15 @@ std::pair<Value, Value> DecodeKernel::makeScoreOperands(I32 tile) {
   auto queries = tcgen05::TileType::get(
       context, plan.scoreColumns(), plan.k.headDim, element,
       LayoutAttr::get(context, Major::K, Swizzle::None));
-  return {makeTile(keys, stage(tile) + plan.shared.k),
-          makeTile(queries, shared(plan.shared.queries))};
+  Ptr atKeys = stage(tile) + plan.shared.k,
+      atQueries = shared(plan.shared.queries);
+  // Of wide rows the descriptors of all steps would be kept through the loop.
+  if (plan.k.panels() > 2) {
+    I32 zero = b.computeAnew(b.i32(0));
+    atKeys = atKeys + zero;
+    atQueries = atQueries + zero;
+  }
+  return {makeTile(keys, atKeys), makeTile(queries, atQueries)};
 }
 
 void DecodeKernel::multiplyScaledKeys(I32 tile) {
