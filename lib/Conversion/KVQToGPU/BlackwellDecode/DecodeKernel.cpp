@@ -30,10 +30,10 @@ DecodeKernel::DecodeKernel(DequantAttentionOp op, OpBuilder &host,
   makeRing(filled, plan.stages, Handed::Memory);
   makeRing(consumed, plan.stages, Handed::Memory);
   // Scores and the end say that weights have been read, too.
-  makeRing(scored, kBuffers, Handed::Memory);
-  makeRing(weighted, kBuffers, Handed::Memory);
+  makeRing(scored, plan.buffers(), Handed::Memory);
+  makeRing(weighted, plan.buffers(), Handed::Memory);
   for (BarrierRing *ring : {&transposed, &expanded, &accumulated})
-    makeRing(*ring, kBuffers, Handed::TensorMemory);
+    makeRing(*ring, plan.buffers(), Handed::TensorMemory);
   makeRing(finished, 1, Handed::Memory);
 }
 
@@ -102,13 +102,13 @@ Value DecodeKernel::bufferOf(Value region, I32 item) {
     return tcgen05::SliceOp::create(b, type, region, OpFoldResult(column));
   };
   if (auto scales = dyn_cast<tcgen05::ScalesType>(region.getType())) {
-    int64_t columns = scales.getColumns() / kBuffers;
+    int64_t columns = scales.getColumns() / plan.buffers();
     return slice(tcgen05::ScalesType::get(b.getContext(), scales.getRows(),
                                           columns, scales.getElementType()),
                  columns);
   }
   auto type = cast<tcgen05::TMemType>(region.getType());
-  int64_t columns = type.getColumns() / kBuffers;
+  int64_t columns = type.getColumns() / plan.buffers();
   return slice(type.withColumns(columns), columns);
 }
 
@@ -152,8 +152,8 @@ void DecodeKernel::setUp(Work work) {
   clear(b, shared(plan.shared.queries),
         plan.shared.queryScales - plan.shared.queries, threads());
   clear(b, shared(plan.shared.queryScales), plan.k.scaleBytes(), threads());
-  clear(b, shared(plan.shared.weights), kBuffers * plan.shared.weightBytes,
-        threads());
+  clear(b, shared(plan.shared.weights),
+        plan.buffers() * plan.shared.weightBytes, threads());
   clear(b, shared(plan.shared.identity), plan.shared.identityBytes, threads());
   b.barrier();
   splitQueries(work.rows);
@@ -174,21 +174,23 @@ void DecodeKernel::setUp(Work work) {
                                          cache.getFormat().getScaleType());
     return tcgen05::RegionOp::create(b, type, tensorMemory, name);
   };
-  scoreRegion = region(kBuffers * plan.scoreColumns(), b.getF32Type(), "S");
+  scoreRegion =
+      region(plan.buffers() * plan.scoreColumns(), b.getF32Type(), "S");
   if (plan.keys == KeyRoute::BlockScaled) {
     int64_t columns = plan.k.scaleColumns();
-    keyScaleRegion = scaleRegion(kBuffers * columns, k, "scales of K");
+    keyScaleRegion = scaleRegion(plan.buffers() * columns, k, "scales of K");
     queryScaleRegion = scaleRegion(columns, k, "scales of Q");
   }
   if (plan.transposesValues()) {
     identityScaleRegion = scaleRegion(plan.partScales(), v, "scales of I");
     valueScaleRegion =
-        scaleRegion(kBuffers * plan.partScales(), v, "scales of V");
+        scaleRegion(plan.buffers() * plan.partScales(), v, "scales of V");
     // A buffer has all tokens in f32 first.
     int64_t columns = kTileTokens * 32 / plan.weightBits();
-    valueRegion = region(kBuffers * columns, plan.weightType, "V");
+    valueRegion = region(plan.buffers() * columns, plan.weightType, "V");
   } else if (plan.expandsValues()) {
-    valueRegion = region(kBuffers * plan.weightDepth(), plan.weightType, "V");
+    valueRegion =
+        region(plan.buffers() * plan.weightDepth(), plan.weightType, "V");
   }
   outputRegion = region(plan.outputColumns(), b.getF32Type(), "O");
 }

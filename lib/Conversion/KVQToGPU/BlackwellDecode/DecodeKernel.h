@@ -39,7 +39,8 @@
 // scores have been read, and the products of the scores come after those of the
 // output of the tile that had the same buffers, so that scores and P need no
 // barrier to say that their buffers are free. Where the output of a tile comes
-// before the scores of the next, `scored` says what `accumulated` does.
+// before the scores of the next, one buffer does, and `scored` says what
+// `accumulated` does.
 //
 // FP4 values of more than 128 channels have two parts, which are transposed,
 // narrowed and multiplied one after the other: a unit is a part of a tile.
@@ -220,15 +221,15 @@ private:
            filled.buffer(tile) * plan.shared.stageBytes;
   }
   I32 unitOf(I32 tile, int64_t part) { return tile * plan.valueParts() + part; }
-  /// The buffer of a tile or unit in a region that has kBuffers.
+  /// The buffer of a tile or unit in a region that has them.
   mlir::Value bufferOf(mlir::Value region, I32 item);
 
   DecodePlan plan;
   Ptr sharedMemory;
   BarrierRing filled, consumed, scored, transposed, expanded, weighted,
       accumulated, finished;
-  /// Tensor memory. There are kBuffers side by side of scores, values and their
-  /// scales, and the parts of the output.
+  /// Tensor memory. There are buffers() side by side of scores, values and
+  /// their scales, and the parts of the output.
   mlir::Value tensorMemory, scoreRegion, keyScaleRegion, queryScaleRegion,
       identityScaleRegion, valueScaleRegion, valueRegion, outputRegion;
 };

@@ -288,7 +288,7 @@ void DecodePlan::placeShared() {
   // The end of the block keeps the output there.
   int64_t outputBytes = rows * channelsOfLane() * kTileTokens * 4;
   shared.weights =
-      place(std::max(kBuffers * shared.weightBytes, outputBytes), 128);
+      place(std::max(buffers() * shared.weightBytes, outputBytes), 128);
   shared.identityBytes =
       transposesValues() ? kTileTokens * partChannels() / 2 : 0;
   shared.identity = place(shared.identityBytes, 128);
@@ -296,7 +296,7 @@ void DecodePlan::placeShared() {
       place(transposesValues() ? kTileTokens * partScales() : 0, 128);
   shared.maxima = place(4 * rows * 4, 16);
   shared.barriers =
-      place(BarrierRing::getBytes(2 * stages + 5 * kBuffers + 1), 8);
+      place(BarrierRing::getBytes(2 * stages + 5 * buffers() + 1), 8);
   shared.tensorMemory = place(4, 4);
   // The start of dynamic shared memory is a multiple of 16 only.
   shared.bytes = at + pattern - 16;

@@ -106,6 +106,10 @@ struct DecodePlan {
   /// single one has to be.
   bool isOutputFirst() const { return !expandsValues() && stages <= 2; }
 
+  /// Buffers of scores and weights, and of all that is made of values. Scores
+  /// that come behind the output of the tile before find all of that tile read.
+  int64_t buffers() const { return isOutputFirst() ? 1 : kBuffers; }
+
   /// Rows of the second operand of the scores: terms of queries, padded.
   int64_t scoreColumns() const;
 

@@ -214,8 +214,8 @@ void DecodeKernel::issueProducts(Work work) {
   int64_t last = plan.valueParts() - 1;
   // Constant addresses of the operands of all stages are too many for the
   // registers where there is more than one part.
-  static_assert(kBuffers == 2, "a divisor of the number of stages");
-  int64_t buffers = last > 0 ? kBuffers : std::max(plan.stages, kBuffers);
+  int64_t buffers =
+      last > 0 ? plan.buffers() : std::max(plan.stages, plan.buffers());
   forBuffers(work.count + 1, buffers, [&](I32 tile) {
     auto issueBefore = [&] {
       b.when(tile > 0, [&] { issueOutput(tile - 1, last); });

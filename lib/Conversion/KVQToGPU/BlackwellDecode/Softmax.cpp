@@ -304,17 +304,20 @@ void DecodeKernel::weighAndFinish(Work work) {
     unpackState(b, values, state.negatedShifts, state.sums);
     return state;
   };
-  // Both buffers in turn, so that a tile's buffer is a constant.
+  // All buffers in turn, so that a tile's buffer is a constant.
   auto visitTiles = [&](I32 tile, ValueRange values) {
     SmallVector<Value> after =
         pack(weighTile(work, tile, factors, unpack(values)));
+    if (plan.buffers() == 1)
+      return after;
+    static_assert(kBuffers == 2);
     auto visitNext = [&] {
       return pack(weighTile(work, tile + 1, factors, unpack(after)));
     };
     return b.choose(tile + 1 < work.count, TypeRange(ValueRange(after)),
                     visitNext, [&] { return after; });
   };
-  RowState state = unpack(b.carry(b.i32(0), work.count, kBuffers,
+  RowState state = unpack(b.carry(b.i32(0), work.count, plan.buffers(),
                                   pack(initialState()), visitTiles));
   finish(work, state);
 }

@@ -108,6 +108,6 @@ void DecodeKernel::narrowValues(I32 unit) {
 }
 
 void DecodeKernel::expandValues(Work work) {
-  forBuffers(work.count * plan.valueParts(), kBuffers,
+  forBuffers(work.count * plan.valueParts(), plan.buffers(),
              [&](I32 unit) { narrowValues(unit); });
 }
