@@ -56,8 +56,8 @@ void DecodeKernel::finish(Work work, const RowState &state) {
   finished.wait(b.i32(0));
   tcgen05::FenceOp::create(b, tcgen05::FenceKind::After);
 
-  // The memory of the maxima and of the weights is free now.
-  syncThreads(b, kBarrier, kSoftmaxThreads);
+  // The last product had the weights of all threads, none of which needs the
+  // memory of the maxima, of the weights and of the factors any more.
   Ptr sums = shared(plan.shared.maxima), parts = shared(plan.shared.weights),
       shifts = shared(plan.shared.rowFactors);
   for (int64_t row = 0; row < plan.rows; ++row) {
