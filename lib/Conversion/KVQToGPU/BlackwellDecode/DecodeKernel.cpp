@@ -45,21 +45,9 @@ void DecodeKernel::emit() {
     Work work{rows, tokens, first, count};
     b.when(count > 0, [&] { computeRows(work); }, [&] { storeEmpty(rows); });
   });
-  if (claimsRegisters())
-    kernel.setBlocksPerProcessor(1);
+  // Lest ptxas keep to the registers with which more would fit.
+  kernel.setBlocksPerProcessor(1);
   launch(threads());
-}
-
-/// Whether ptxas is told that a block has a multiprocessor to itself, lest it
-/// keep to fewer registers. Some kernels take them anyway, and it then spills:
-/// those for wide FP4 rows on small pages, and, but on the smallest, those that
-/// multiply keys and values of 16 bits as they lie.
-bool DecodeKernel::claimsRegisters() const {
-  int64_t page = k.getType().getPageSize();
-  bool isWideFP4 =
-      plan.transposesValues() && plan.k.headDim + plan.v.headDim >= 512;
-  bool isPlain = !plan.expandsValues() && plan.k.elementBits == 16;
-  return !(isWideFP4 && page < 64) && !(isPlain && page > 8);
 }
 
 void DecodeKernel::computeRows(Work work) {

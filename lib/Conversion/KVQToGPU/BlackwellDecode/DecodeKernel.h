@@ -92,7 +92,6 @@ private:
   };
 
   void computeRows(Work work);
-  bool claimsRegisters() const;
   void setUp(Work work);
   I32 loadTensorMemory();
 
