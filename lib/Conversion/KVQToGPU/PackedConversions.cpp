@@ -75,12 +75,16 @@ I32 kvq::kernel::packE2M1(KernelBuilder &b, ArrayRef<F32> values) {
 
 I32 kvq::kernel::packE4M3(KernelBuilder &b, ArrayRef<F32> values) {
   assert(values.size() == 4 && "a word of elements");
-  return {b, emitPTX(b, b.getI32Type(), llvm::to_vector_of<Value>(values),
+  // As bits: LLVM would take vectors of f32 apart by pairs.
+  SmallVector<Value> bits;
+  for (F32 value : values)
+    bits.push_back(value.bits());
+  return {b, emitPTX(b, b.getI32Type(), bits,
                      "{\n"
                      ".reg .b16 h0, h1;\n"
                      "cvt.rn.satfinite.e4m3x2.f32 h0, $2, $1;\n"
                      "cvt.rn.satfinite.e4m3x2.f32 h1, $4, $3;\n"
                      "mov.b32 $0, {h0, h1};\n"
                      "}",
-                     "=r,f,f,f,f")};
+                     "=r,r,r,r,r")};
 }
