@@ -135,11 +135,11 @@ func.func @rounded_nvfp4(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128
 // -----
 
 // E4M3 does not have the exponents of values of mxfp4.
-// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted is bf16
+// REQUIRE: error: 'kvq.dequant_attention' op is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are bf16 and f16
 func.func @pv(%q: memref<?x1x8x128xf16>, %k: !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, %v: !kvq.cache<value, 16x1x128, mxfp4, HND, linear>,
     %bt: memref<?x?xi32>, %len: memref<?xi32>, %scale: f32,
     %o: memref<?x1x8x128xf16>) {
-  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted is bf16}}
+  // expected-remark @below {{is computed by the portable kernel: pv = #kvq.mma_kind<f8>, accepted are bf16 and f16}}
   kvq.dequant_attention ins(%q : memref<?x1x8x128xf16>)
       caches(%k, %v : !kvq.cache<key, 16x1x128, nvfp4, HND, linear>, !kvq.cache<value, 16x1x128, mxfp4, HND, linear>)
       block_table(%bt : memref<?x?xi32>) seq_lens(%len : memref<?xi32>)

@@ -69,6 +69,7 @@ static constexpr ValueRule valueRules[] = {
     {StoredValues::F4ScaledByE4M3, MMAUnit::BF16, ValueRoute::TransposedFP4},
     {StoredValues::F4ScaledByE4M3, MMAUnit::F8, ValueRoute::TransposedFP4},
     {StoredValues::F4ScaledByE8M0, MMAUnit::BF16, ValueRoute::TransposedFP4},
+    {StoredValues::F4ScaledByE8M0, MMAUnit::F16, ValueRoute::TransposedFP4},
     {StoredValues::F8, MMAUnit::F16, ValueRoute::ExpandedFP8},
     {StoredValues::F8, MMAUnit::BF16, ValueRoute::ExpandedFP8},
     {StoredValues::F8, MMAUnit::F8, ValueRoute::Direct},

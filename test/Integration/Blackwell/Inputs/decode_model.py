@@ -65,7 +65,7 @@ def rounded_query(q, kind, fmt):
 def round_weights(weights, kind, fmt=None):
     """P as an MMA kind has it beside values of a format, given with the largest in
     (1/2, 1]. E4M3 has it times 64 or more, where it has more bits."""
-    if kind == "f16" and fmt == "nvfp4":
+    if kind == "f16" and fmt in ("nvfp4", "mxfp4"):
         # Two terms of bf16, cut off.
         rest, total = weights.astype(np.float32), 0.0
         for _ in range(2):
