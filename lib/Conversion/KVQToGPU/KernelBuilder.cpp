@@ -55,14 +55,27 @@ I32 KernelBuilder::block(gpu::Dimension dimension) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-static scf::ForOp makeLoop(KernelBuilder &b, I32 begin, I32 end, int64_t step,
-                           function_ref<void(I32)> body) {
+/// A loop that carries `init`; one that carries nothing ends by itself.
+static scf::ForOp
+makeLoop(KernelBuilder &b, I32 begin, I32 end, int64_t step, ValueRange init,
+         function_ref<SmallVector<Value>(I32, ValueRange)> body) {
   auto loop =
-      scf::ForOp::create(b, Value(begin), Value(end), Value(b.i32(step)));
+      scf::ForOp::create(b, Value(begin), Value(end), Value(b.i32(step)), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  body({b, loop.getInductionVar()});
+  SmallVector<Value> next =
+      body({b, loop.getInductionVar()}, loop.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(b, next);
   return loop;
+}
+
+static scf::ForOp makeLoop(KernelBuilder &b, I32 begin, I32 end, int64_t step,
+                           function_ref<void(I32)> body) {
+  return makeLoop(b, begin, end, step, {}, [&](I32 i, ValueRange) {
+    body(i);
+    return SmallVector<Value>();
+  });
 }
 
 void KernelBuilder::loop(I32 begin, I32 end, int64_t step,
@@ -91,15 +104,8 @@ void KernelBuilder::keptLoop(I32 begin, I32 end, int64_t step,
 SmallVector<Value>
 KernelBuilder::carry(I32 begin, I32 end, int64_t step, ValueRange init,
                      function_ref<SmallVector<Value>(I32, ValueRange)> body) {
-  auto loop = scf::ForOp::create(*this, Value(begin), Value(end),
-                                 Value(i32(step)), init);
-  InsertionGuard guard(*this);
-  setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> next =
-      body({*this, loop.getInductionVar()}, loop.getRegionIterArgs());
-  if (!init.empty())
-    scf::YieldOp::create(*this, next);
-  return llvm::to_vector_of<Value>(loop.getResults());
+  return llvm::to_vector_of<Value>(
+      makeLoop(*this, begin, end, step, init, body).getResults());
 }
 
 void KernelBuilder::when(Pred condition, function_ref<void()> then,
